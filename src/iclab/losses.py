@@ -1,0 +1,36 @@
+"""Losses, each with the mistake that the figures count.
+
+The theorems speak of a loss, the figures of a 0-1 error, and the two need not agree; so a `Loss` carries both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from iclab.prompts import Prompt
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """`value(output, prompt)` is minimised; `mistake(output, prompt)` says (is it wrong, is it a tie)."""
+
+    name: str
+    value: Callable[[Array, Prompt], Float[Array, ""]]
+    mistake: Callable[[Array, Prompt], tuple[Bool[Array, ""], Bool[Array, ""]]]
+
+
+def _hinge(output: Float[Array, ""], prompt: Prompt) -> Float[Array, ""]:
+    return jnp.maximum(0.0, 1.0 - prompt.target * output)
+
+
+def _wrong_sign(output: Float[Array, ""], prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    # `not >` rather than `<=`, so that NaN counts as wrong too.
+    return ~(prompt.target * output > 0.0), output == 0.0
+
+
+hinge = Loss("hinge", _hinge, _wrong_sign)
+"""max(0, 1 - z F), the loss of eq. (3) of nonlinear-icl. Mistake: z F <= 0; an output of exactly 0 is a tie and an error."""

@@ -1,0 +1,51 @@
+"""One prompt, and the truth about every token in it.
+
+A prompt of any of the five papers is a sequence of columns, the query last, and every column is a short sum of atoms of one
+dictionary: a classification column is λ·(μ_j; 0) + κ·(ν_k; 0) ± (0; q), a reasoning column is (μ_in; 0; 0) + (0; μ_out; 0)
++ (0; 0; c_step), a concept word is Σ (0.1 a_k ± b_k). So the primary form of a prompt is which atoms with which
+coefficients; dense tokens are a function of it, and a model may read either.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Prompt(eqx.Module):
+    """One prompt. The last token is the query; `target` is its answer.
+
+    `target` is ±1 for a binary task, or the row of `answers` that is right.
+    `pattern` is what "the same as the query" means in its world: the relevant pattern, the input of a reasoning step, the
+    co-task of a demonstration. `label` is what the token shows (0 for the query, which shows none).
+    `present` is False for padding: a shorter context is a masked longer one, so one compilation serves every length.
+    `dictionary` and `answers` belong to the world: sample and answer inside one `vmap`, and they are not batched.
+    """
+
+    atoms: Int[Array, "tokens terms"]
+    coefficients: Float[Array, "tokens terms"]
+    present: Bool[Array, " tokens"]
+    pattern: Int[Array, " tokens"]
+    label: Float[Array, " tokens"]
+    target: Array
+    dictionary: Float[Array, "atoms columns"]
+    answers: Float[Array, "answers out"] | None = None
+    noise: Float[Array, "tokens columns"] | None = None
+    outlier: Bool[Array, " tokens"] | None = None
+    step: Int[Array, " tokens"] | None = None
+
+    def coordinates(self) -> Float[Array, "tokens atoms"]:
+        """Each token's coefficient on every atom (dense; comparing indices is faster than scattering on CPU and GPU)."""
+        rows = jnp.arange(self.dictionary.shape[0])
+        hits = self.atoms[:, :, None] == rows
+        return jnp.sum(jnp.where(hits, self.coefficients[:, :, None], 0.0), axis=1)
+
+    def tokens(self) -> Float[Array, "tokens columns"]:
+        """The columns p_1, ..., p_l, p_query as rows."""
+        dense = self.coordinates() @ self.dictionary
+        return dense if self.noise is None else dense + self.noise
+
+    def matches_query(self) -> Bool[Array, " contexts"]:
+        """N*: which context tokens carry the query's pattern."""
+        return (self.pattern[:-1] == self.pattern[-1]) & self.present[:-1]

@@ -1,0 +1,172 @@
+"""Training an ensemble: seeds × traced settings in one compiled program.
+
+The whole of a training step is compiled: drawing fresh prompts, the gradient, the update. The program runs a traced number
+of steps and then observes the model, so the host comes back only where something is recorded: for progress, for the record
+and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+from iclab import ensemble
+from iclab.errors import require, require_positive
+from iclab.losses import Loss
+from iclab.models import Model, ModelSettings
+from iclab.worlds import World
+
+# Streams of one member's key. What a stream is for is fixed here once; evaluation has keys of its own.
+INITIALISATION, DATA, OBSERVATION = 0, 1, 2
+
+Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
+"""`observer(model, world, key)` -> named arrays. "norm@neuron" names an array with one axis called neuron."""
+
+
+class Training(eqx.Module):
+    """How a member is trained: SGD with step size η on batches of B fresh prompts."""
+
+    step_size: float | Float[Array, "*members"] = 1.0
+    batch: int = eqx.field(static=True, default=128)
+
+    def __check_init__(self) -> None:
+        require_positive(batch=self.batch)
+        require(bool(np.all(np.asarray(self.step_size) > 0)), f"step_size is {self.step_size}; it must be positive.")
+
+
+class Member(eqx.Module):
+    """One training, or a stack of them."""
+
+    key: Key[Array, "*members"]
+    world: Any
+    model: Any
+    training: Training
+
+
+class State(eqx.Module):
+    """What persists from step to step. `diverged_at` is the first step with a loss that is not finite, or -1."""
+
+    model: Any
+    optimiser: Any
+    step: Int[Array, "*members"]
+    diverged_at: Int[Array, "*members"]
+
+
+def _optimiser(training: Training) -> optax.GradientTransformation:
+    return optax.sgd(training.step_size)
+
+
+def _start(member: Member) -> State:
+    settings: ModelSettings = member.model
+    model = settings.init(jax.random.fold_in(member.key, INITIALISATION), member.world)
+    zero = jnp.zeros((), jnp.int32)
+    return State(model, _optimiser(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1)
+
+
+def _batch_loss(
+    model: Model, world: World, loss: Loss, key: Key[Array, ""], batch: int
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean loss and 0-1 error over one fresh batch. Sampling and answering share one vmap: the dictionary is not batched."""
+
+    def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> tuple[Array, Array]:
+        prompt = world.sample(prompt_key, index)
+        output, _ = model(prompt)
+        return loss.value(output, prompt), loss.mistake(output, prompt)[0]
+
+    values, wrong = jax.vmap(one)(jnp.arange(batch), jax.random.split(key, batch))
+    return jnp.mean(values), jnp.mean(wrong.astype(float))
+
+
+def _advance(
+    loss: Loss, observers: tuple[Observer, ...], member: Member, state: State, steps: Int[Array, ""]
+) -> tuple[State, dict[str, Array]]:
+    """`steps` SGD steps, then the record: mean training loss and error over these steps, and what the observers say."""
+    optimiser = _optimiser(member.training)
+    data_key = jax.random.fold_in(member.key, DATA)
+    gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)
+
+    def body(_: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
+        state, sums = carry
+        key = jax.random.fold_in(data_key, state.step)
+        (value, error), gradients = gradient(state.model, member.world, loss, key, member.training.batch)
+        updates, optimiser_state = optimiser.update(gradients, state.optimiser)
+        newly = (state.diverged_at < 0) & ~jnp.isfinite(value)
+        state = State(
+            eqx.apply_updates(state.model, updates),
+            optimiser_state,
+            state.step + 1,
+            jnp.where(newly, state.step, state.diverged_at),
+        )
+        return state, sums + jnp.stack([value, error])
+
+    state, sums = jax.lax.fori_loop(0, steps, body, (state, jnp.zeros(2)))
+    means = sums / steps  # NaN for zero steps, the record at initialisation
+    record = {"training_loss": means[0], "training_error": means[1]}
+    for number, observer in enumerate(observers):
+        key = jax.random.fold_in(jax.random.fold_in(member.key, OBSERVATION), number)
+        record |= observer(state.model, member.world, key)
+    return state, record
+
+
+@functools.cache
+def _compiled_start() -> Callable[..., Any]:
+    return ensemble.over_members(_start)
+
+
+@functools.cache
+def _compiled_advance(loss: Loss, observers: tuple[Observer, ...]) -> Callable[..., Any]:
+    return ensemble.over_members(functools.partial(_advance, loss, observers))
+
+
+def train(
+    members: Member,
+    loss: Loss,
+    record_at: Sequence[int],
+    observers: tuple[Observer, ...] = (),
+    progress: Callable[[int, float], None] = lambda steps, seconds: None,
+) -> tuple[State, dict[str, np.ndarray]]:
+    """Train stacked members up to the last of `record_at`, recording at each of these steps.
+
+    Returns the final states and the records (member × record × ...). `progress(model_steps, seconds)` is called after
+    each stretch. A member whose loss stops being finite keeps its `diverged_at`; what it computed afterwards is not used.
+    """
+    schedule = np.asarray(record_at, int)
+    require(
+        len(schedule) > 0 and schedule[0] >= 0 and bool(np.all(np.diff(schedule) > 0)),
+        f"record_at must be increasing step numbers from 0 on, not {list(record_at)}.",
+    )
+    count = ensemble.size(members)
+    start = _compiled_start()
+    probe = jax.eval_shape(lambda m: _start(ensemble.unstack(m, 0)), members)
+    bytes_per_member = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(probe))
+    layout = ensemble.Layout(count, bytes_per_member)
+    spread = layout.spread(members)
+    state = start(layout.counts, spread)
+    advance = _compiled_advance(loss, observers)
+    records = []
+    for stretch in np.diff(schedule, prepend=0):
+        began = time.perf_counter()
+        steps = layout.spread(np.full(count, stretch, np.int32))
+        state, record = advance(layout.counts, spread, state, steps)
+        records.append(layout.collect(record))  # waits for the devices
+        progress(int(stretch) * count, time.perf_counter() - began)
+    stacked = {name: np.stack([record[name] for record in records], axis=1) for name in records[0]}
+    return layout.collect(state), stacked
+
+
+def diverged(states: State) -> np.ndarray:
+    """Which members diverged: a loss or a weight that is not finite."""
+    finite = np.ones(len(states.diverged_at), bool)
+    for leaf in jax.tree.leaves(states.model):
+        array = np.asarray(leaf)
+        finite &= np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    return (np.asarray(states.diverged_at) >= 0) | ~finite

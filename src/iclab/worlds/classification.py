@@ -1,0 +1,172 @@
+"""Binary classification in context: the world of seeds nonlinear-icl and feature-selection.
+
+An input is x = λ μ_j + κ ν_k + n: a relevant pattern, an irrelevant one and bounded noise. A task is an ordered pair of
+decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context example
+carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label column holds ±q.
+
+Queries carry a decisive pattern of their task, each label equally often in a batch: drawn "x_query ~ D" as printed
+(Section 2.1 of nonlinear-icl), most queries would have a random label that nothing can learn.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from iclab.errors import require, require_fraction, require_positive
+from iclab.patterns import Patterns
+from iclab.prompts import Prompt
+
+TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
+
+
+class Classification(eqx.Module):
+    """The world's settings; build one with `classification(...)`, which checks them.
+
+    | word | letter |
+    |---|---|
+    | dictionary | rows (μ_j; 0), (ν_k; 0), zero padding, and last (0; q) |
+    | tasks | pairs (a, b); only the first `task_count` rows are drawn |
+    | relevant_patterns, irrelevant_patterns | M1, M2 |
+    | matching_fraction | α in training, α' in tests |
+    | context_length | l_tr, l_ts; traced, at most `maximum_length` |
+    | relevant_low, relevant_high | range of λ |
+    | irrelevant_low, irrelevant_high | range of κ, (-K, K) |
+    | noise_norm | τ, the norm of n (uniform on the sphere) |
+    """
+
+    dictionary: Float[Array, "*members atoms columns"]
+    tasks: Int[Array, "*members tasks 2"]
+    task_count: Int[Array, "*members"]
+    relevant_patterns: Int[Array, "*members"]
+    irrelevant_patterns: Int[Array, "*members"]
+    matching_fraction: Float[Array, "*members"]
+    context_length: Int[Array, "*members"]
+    relevant_low: Float[Array, "*members"]
+    relevant_high: Float[Array, "*members"]
+    irrelevant_low: Float[Array, "*members"]
+    irrelevant_high: Float[Array, "*members"]
+    noise_norm: Float[Array, "*members"]
+    feature_columns: int = eqx.field(static=True)
+    maximum_length: int = eqx.field(static=True)
+    noisy: bool = eqx.field(static=True)
+
+    @property
+    def columns(self) -> int:
+        """d_X + d_Y."""
+        return self.dictionary.shape[-1]
+
+    def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
+        """One prompt; even-numbered ones have target +1, odd ones -1.
+
+        All choices of the prompt come from one draw of uniforms: random bits are a good part of a training step's time.
+        """
+        tokens = self.maximum_length + 1
+        uniforms = jax.random.uniform(key, (5 * tokens + 1,))
+        pattern_draw, irrelevant_draw, size_draw, label_draw, scale_draw = uniforms[1:].reshape(5, tokens)
+        row = jnp.minimum((uniforms[0] * self.task_count).astype(int), self.task_count - 1)
+        positive, negative = self.tasks[row, 0], self.tasks[row, 1]
+        target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
+
+        pattern = self._context_patterns(pattern_draw, positive, negative)
+        pattern = pattern.at[-1].set(jnp.where(target > 0, positive, negative))
+        coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
+        label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
+        label = label.at[-1].set(0.0)
+        which = jnp.floor(irrelevant_draw * self.irrelevant_patterns).astype(int)
+        irrelevant = self.relevant_patterns + jnp.minimum(which, self.irrelevant_patterns - 1)
+        last = jnp.full((tokens,), self.dictionary.shape[0] - 1)
+        return Prompt(
+            atoms=jnp.stack([pattern, irrelevant, last], axis=1),
+            coefficients=jnp.stack(
+                [
+                    self.relevant_low + (self.relevant_high - self.relevant_low) * scale_draw,
+                    self.irrelevant_low + (self.irrelevant_high - self.irrelevant_low) * size_draw,
+                    label,
+                ],
+                axis=1,
+            ),
+            present=(jnp.arange(tokens) < self.context_length).at[-1].set(True),
+            pattern=pattern,
+            label=label,
+            target=target,
+            dictionary=self.dictionary,
+            noise=self._noise(jax.random.fold_in(key, 1), tokens) if self.noisy else None,
+        )
+
+    def _context_patterns(self, draw: Float[Array, " tokens"], a: Array, b: Array) -> Int[Array, " tokens"]:
+        """μ_a or μ_b with probability α/2 each, every other relevant pattern with (1-α)/(M1-2): inverse of the CDF."""
+        fraction = self.matching_fraction
+        others = self.relevant_patterns - 2
+        rank = jnp.floor((draw - fraction) / jnp.maximum(1.0 - fraction, 1e-9) * others).astype(int)
+        other = jnp.clip(rank, 0, jnp.maximum(others - 1, 0))
+        low, high = jnp.minimum(a, b), jnp.maximum(a, b)
+        other = other + (other >= low)  # step over the two decisive patterns, the smaller first
+        other = other + (other >= high)
+        return jnp.where(draw < fraction / 2, a, jnp.where(draw < fraction, b, other))
+
+    def _noise(self, key: Key[Array, ""], tokens: int) -> Float[Array, "tokens columns"]:
+        """n: uniform on the sphere of radius τ in the feature columns, the largest noise the theorems allow."""
+        gaussian = jax.random.normal(key, (tokens, self.feature_columns))
+        direction = gaussian / jnp.linalg.norm(gaussian, axis=1, keepdims=True)
+        return jnp.pad(self.noise_norm * direction, ((0, 0), (0, self.columns - self.feature_columns)))
+
+
+def classification(
+    patterns: Patterns,
+    tasks: np.ndarray,
+    *,
+    label_embedding: np.ndarray,
+    matching_fraction: float,
+    context_length: int,
+    maximum_length: int | None = None,
+    relevant_range: tuple[float, float] = (1.0, 1.0),
+    irrelevant_range: tuple[float, float] = (-0.5, 0.5),
+    noise_norm: float = 0.0,
+    noisy: bool | None = None,
+) -> Classification:
+    """A checked world on these patterns and tasks. `noisy` forces the noise path even where τ = 0, so that worlds stack."""
+    length = context_length if maximum_length is None else maximum_length
+    count = len(patterns.relevant)
+    require_fraction("matching_fraction", matching_fraction)
+    require_positive(context_length=context_length)
+    require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
+    require(count >= 2, f"relevant_patterns is {count}; a binary task needs at least 2.")
+    require(
+        count > 2 or matching_fraction == 1.0,
+        f"with 2 relevant patterns every context is decisive: matching_fraction must be 1, not {matching_fraction}.",
+    )
+    require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
+    tasks = np.asarray(tasks)
+    require(len(tasks) > 0, "the task set is empty; a world needs at least one task.")
+    require(
+        bool(np.all((tasks >= 0) & (tasks < count)) and np.all(tasks[:, 0] != tasks[:, 1])),
+        f"every task must name two different relevant patterns out of 0..{count - 1}.",
+    )
+    feature_columns, label_columns = patterns.dimension, len(label_embedding)
+    dictionary = np.zeros((feature_columns + 1, feature_columns + label_columns))
+    rows = patterns.rows
+    dictionary[: len(rows), :feature_columns] = rows
+    dictionary[-1, feature_columns:] = label_embedding
+    padded = np.zeros((-(-len(tasks) // TASK_ROWS) * TASK_ROWS, 2), int)
+    padded[: len(tasks)] = tasks
+    return Classification(
+        dictionary=jnp.asarray(dictionary, jnp.float32),
+        tasks=jnp.asarray(padded),
+        task_count=jnp.asarray(len(tasks)),
+        relevant_patterns=jnp.asarray(count),
+        irrelevant_patterns=jnp.asarray(len(patterns.irrelevant)),
+        matching_fraction=jnp.asarray(matching_fraction, jnp.float32),
+        context_length=jnp.asarray(context_length),
+        relevant_low=jnp.asarray(relevant_range[0], jnp.float32),
+        relevant_high=jnp.asarray(relevant_range[1], jnp.float32),
+        irrelevant_low=jnp.asarray(irrelevant_range[0], jnp.float32),
+        irrelevant_high=jnp.asarray(irrelevant_range[1], jnp.float32),
+        noise_norm=jnp.asarray(noise_norm, jnp.float32),
+        feature_columns=feature_columns,
+        maximum_length=length,
+        noisy=noise_norm > 0 if noisy is None else noisy,
+    )

@@ -41,7 +41,12 @@ def member_key(identity: str, seed: int) -> Key[Array, ""]:
 
 def stack(trees: Sequence[Tree]) -> Tree:
     """Stack equal pytrees along a new leading axis. Static fields must agree: they decide what is compiled."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+    def stacked(*leaves: Any) -> Any:
+        on_device = isinstance(leaves[0], jax.Array)
+        return jnp.stack(leaves) if on_device else np.stack([np.asarray(leaf) for leaf in leaves])
+
+    return jax.tree.map(stacked, *trees)
 
 
 def unstack(tree: Tree, index: int) -> Tree:
@@ -83,17 +88,16 @@ class Layout:
     def spread(self, tree: Tree) -> Tree:
         """Members in order -> slots on devices."""
         sharding = jax.sharding.NamedSharding(_mesh(), PartitionSpec("members"))
-        return jax.tree.map(lambda leaf: jax.device_put(jnp.asarray(leaf)[self.source], sharding), tree)
+        return jax.tree.map(lambda leaf: jax.device_put(leaf[self.source], sharding), tree)
 
     def collect(self, tree: Tree) -> Tree:
         """Slots on devices -> members in order, as host arrays."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[self.slots], tree)
 
 
-def layout_for(tree: Any) -> Layout:
-    """The layout of a stacked pytree."""
-    members = size(tree)
-    return Layout(members, sum(leaf.nbytes for leaf in jax.tree.leaves(tree)) // members)
+def block_size() -> int:
+    """How many small jobs one program takes: its slots on CPU, a few hundred at once on a GPU."""
+    return (MINIMUM_CAPACITY if jax.default_backend() == "cpu" else 512) * jax.local_device_count()
 
 
 def over_members(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, Key
 
 from iclab import ensemble
@@ -21,7 +22,7 @@ from iclab.prompts import Prompt
 from iclab.worlds import World
 
 Measure = Callable[[Any, Prompt], Mapping[str, Array]]
-BATCH = 250
+BATCH = 250  # prompts answered at once: large enough to fill a core, small enough to stay in its cache
 
 
 @functools.cache
@@ -37,22 +38,21 @@ def errors(loss: Loss) -> Measure:
 
 
 def expect(
-    measure: Measure, model: Model, world: World, key: Key[Array, ""], prompts: int, batch: int = BATCH
+    measure: Measure, model: Model, world: World, key: Key[Array, ""], batches: int | Int[Array, ""], batch: int = BATCH
 ) -> dict[str, Array]:
-    """The mean of `measure` over `prompts` fresh prompts (rounded up to whole batches)."""
-    batch = min(batch, prompts)
-    batches = -(-prompts // batch)
+    """The mean of `measure` over `batches` (traced) batches of fresh prompts."""
 
     def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> Mapping[str, Array]:
         return measure(model, world.sample(prompt_key, index))
 
-    def body(sums: Any, batch_key: Key[Array, ""]) -> tuple[Any, None]:
-        values = jax.vmap(one)(jnp.arange(batch), jax.random.split(batch_key, batch))
-        return jax.tree.map(lambda total, value: total + jnp.mean(value, axis=0), sums, values), None
+    def body(number: Int[Array, ""], sums: Any) -> Any:
+        keys = jax.random.split(jax.random.fold_in(key, number), batch)
+        values = jax.vmap(one)(jnp.arange(batch), keys)
+        return jax.tree.map(lambda total, value: total + jnp.mean(value, axis=0), sums, values)
 
     shapes = jax.eval_shape(one, jnp.zeros((), int), key)
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    sums, _ = jax.lax.scan(body, zeros, jax.random.split(key, batches))
+    sums = jax.lax.fori_loop(0, batches, body, zeros)
     return {name: total / batches for name, total in sums.items()}
 
 
@@ -62,25 +62,38 @@ def unchanged(model: Any, _: Any) -> Any:
 
 
 @functools.cache
-def compiled_expect(measure: Measure, prompts: int, prepare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """`expect` mapped over jobs (model, how to prepare it, world, key)."""
-
-    def job(model: Any, preparation: Any, world: Any, key: Key[Array, ""]) -> dict[str, Array]:
-        return expect(measure, prepare(model, preparation), world, key, prompts)
+def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def job(model: Any, preparation: Any, world: Any, key: Key[Array, ""], batches: Int[Array, ""]) -> dict[str, Array]:
+        return expect(measure, prepare(model, preparation), world, key, batches)
 
     return ensemble.over_members(job)
 
 
+class Jobs(NamedTuple):
+    """Stacked evaluations: model i, prepared with preparation i (pruned, say), on fresh prompts of world i with key i."""
+
+    models: Any
+    preparations: Any
+    worlds: Any
+    keys: Key[Array, " jobs"]
+
+
 def evaluate(
     measure: Measure,
-    models: Any,
-    worlds: Any,
-    keys: Key[Array, " jobs"],
+    jobs: Jobs,
     prompts: int,
-    preparations: Any = None,
     prepare: Callable[[Any, Any], Any] = unchanged,
-) -> dict[str, Any]:
-    """Stacked jobs: model i, prepared with preparation i (pruned, say), on fresh prompts of world i with key i."""
-    jobs = (models, jnp.zeros(ensemble.size(keys)) if preparations is None else preparations, worlds, keys)
-    layout = ensemble.layout_for((models, worlds))
-    return layout.collect(compiled_expect(measure, prompts, prepare)(layout.counts, *layout.spread(jobs)))
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> dict[str, np.ndarray]:
+    """The measure's mean over at least `prompts` fresh prompts for every job, in blocks that share one program."""
+    count = ensemble.size(jobs.keys)
+    batches = np.full(count, -(-prompts // BATCH), np.int32)
+    blocks = []
+    block = ensemble.block_size()
+    for start in range(0, count, block):
+        part = jax.tree.map(lambda leaf, s=start: leaf[s : s + block], (*jobs, batches))
+        layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)
+        compiled = _compiled_expect(measure, prepare)
+        blocks.append(layout.collect(compiled(layout.counts, *layout.spread(part))))
+        progress(min(start + block, count) / count)
+    return {name: np.concatenate([found[name] for found in blocks]) for name in blocks[0]}

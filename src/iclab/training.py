@@ -29,7 +29,7 @@ from iclab.worlds import World
 INITIALISATION, DATA, OBSERVATION = 0, 1, 2
 
 Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
-"""`observer(model, world, key)` -> named arrays. "norm@neuron" names an array with one axis called neuron."""
+"""`observer(model, member, key)` -> named arrays. "norm@neuron" names an array with one axis called neuron."""
 
 
 class Training(eqx.Module):
@@ -44,12 +44,16 @@ class Training(eqx.Module):
 
 
 class Member(eqx.Module):
-    """One training, or a stack of them."""
+    """One training, or a stack of them: its random stream, world, model settings, how it is trained, what is watched.
+
+    `watched` holds other worlds (out of domain, say) that the observers look at the model in while it trains.
+    """
 
     key: Key[Array, "*members"]
     world: Any
     model: Any
     training: Training
+    watched: tuple[Any, ...] = ()
 
 
 class State(eqx.Module):
@@ -113,7 +117,7 @@ def _advance(
     record = {"training_loss": means[0], "training_error": means[1]}
     for number, observer in enumerate(observers):
         key = jax.random.fold_in(jax.random.fold_in(member.key, OBSERVATION), number)
-        record |= observer(state.model, member.world, key)
+        record |= observer(state.model, member, key)
     return state, record
 
 

@@ -20,6 +20,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
 
+AnyArray = np.ndarray | np.generic | jax.Array  # worlds are built on the host and traced later
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
 
 
@@ -38,18 +39,18 @@ class Classification(eqx.Module):
     | noise_norm | τ, the norm of n (uniform on the sphere) |
     """
 
-    dictionary: Float[Array, "*members atoms columns"]
-    tasks: Int[Array, "*members tasks 2"]
-    task_count: Int[Array, "*members"]
-    relevant_patterns: Int[Array, "*members"]
-    irrelevant_patterns: Int[Array, "*members"]
-    matching_fraction: Float[Array, "*members"]
-    context_length: Int[Array, "*members"]
-    relevant_low: Float[Array, "*members"]
-    relevant_high: Float[Array, "*members"]
-    irrelevant_low: Float[Array, "*members"]
-    irrelevant_high: Float[Array, "*members"]
-    noise_norm: Float[Array, "*members"]
+    dictionary: Float[AnyArray, "*members atoms columns"]
+    tasks: Int[AnyArray, "*members tasks 2"]
+    task_count: Int[AnyArray, "*members"]
+    relevant_patterns: Int[AnyArray, "*members"]
+    irrelevant_patterns: Int[AnyArray, "*members"]
+    matching_fraction: Float[AnyArray, "*members"]
+    context_length: Int[AnyArray, "*members"]
+    relevant_low: Float[AnyArray, "*members"]
+    relevant_high: Float[AnyArray, "*members"]
+    irrelevant_low: Float[AnyArray, "*members"]
+    irrelevant_high: Float[AnyArray, "*members"]
+    noise_norm: Float[AnyArray, "*members"]
     feature_columns: int = eqx.field(static=True)
     maximum_length: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
@@ -58,6 +59,16 @@ class Classification(eqx.Module):
     def columns(self) -> int:
         """d_X + d_Y."""
         return self.dictionary.shape[-1]
+
+    def letters(self) -> dict[str, np.ndarray]:
+        """The patterns, as rows, and the label embedding q, for files that others read."""
+        first, second = int(self.relevant_patterns), int(self.relevant_patterns + self.irrelevant_patterns)
+        features = np.asarray(self.dictionary)[:, : self.feature_columns]
+        return {
+            "relevant": features[:first],
+            "irrelevant": features[first:second],
+            "label_embedding": np.asarray(self.dictionary)[-1, self.feature_columns :],
+        }
 
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
         """One prompt; even-numbered ones have target +1, odd ones -1.
@@ -68,7 +79,8 @@ class Classification(eqx.Module):
         uniforms = jax.random.uniform(key, (5 * tokens + 1,))
         pattern_draw, irrelevant_draw, size_draw, label_draw, scale_draw = uniforms[1:].reshape(5, tokens)
         row = jnp.minimum((uniforms[0] * self.task_count).astype(int), self.task_count - 1)
-        positive, negative = self.tasks[row, 0], self.tasks[row, 1]
+        task = jnp.asarray(self.tasks)[row]
+        positive, negative = task[0], task[1]
         target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
 
         pattern = self._context_patterns(pattern_draw, positive, negative)
@@ -93,7 +105,7 @@ class Classification(eqx.Module):
             pattern=pattern,
             label=label,
             target=target,
-            dictionary=self.dictionary,
+            dictionary=jnp.asarray(self.dictionary),
             noise=self._noise(jax.random.fold_in(key, 1), tokens) if self.noisy else None,
         )
 
@@ -154,18 +166,18 @@ def classification(
     padded = np.zeros((-(-len(tasks) // TASK_ROWS) * TASK_ROWS, 2), int)
     padded[: len(tasks)] = tasks
     return Classification(
-        dictionary=jnp.asarray(dictionary, jnp.float32),
-        tasks=jnp.asarray(padded),
-        task_count=jnp.asarray(len(tasks)),
-        relevant_patterns=jnp.asarray(count),
-        irrelevant_patterns=jnp.asarray(len(patterns.irrelevant)),
-        matching_fraction=jnp.asarray(matching_fraction, jnp.float32),
-        context_length=jnp.asarray(context_length),
-        relevant_low=jnp.asarray(relevant_range[0], jnp.float32),
-        relevant_high=jnp.asarray(relevant_range[1], jnp.float32),
-        irrelevant_low=jnp.asarray(irrelevant_range[0], jnp.float32),
-        irrelevant_high=jnp.asarray(irrelevant_range[1], jnp.float32),
-        noise_norm=jnp.asarray(noise_norm, jnp.float32),
+        dictionary=dictionary.astype(np.float32),
+        tasks=padded.astype(np.int32),
+        task_count=np.int32(len(tasks)),
+        relevant_patterns=np.int32(count),
+        irrelevant_patterns=np.int32(len(patterns.irrelevant)),
+        matching_fraction=np.float32(matching_fraction),
+        context_length=np.int32(context_length),
+        relevant_low=np.float32(relevant_range[0]),
+        relevant_high=np.float32(relevant_range[1]),
+        irrelevant_low=np.float32(irrelevant_range[0]),
+        irrelevant_high=np.float32(irrelevant_range[1]),
+        noise_norm=np.float32(noise_norm),
         feature_columns=feature_columns,
         maximum_length=length,
         noisy=noise_norm > 0 if noisy is None else noisy,

@@ -1,0 +1,159 @@
+"""Claims: what a theorem or a figure says, as something a run can answer.
+
+A claim has one or more checks. A check is a statistic with one number per training seed and a rule that was written before
+the run. The verdict of a check compares the 95 % interval of the mean over seeds with the rule: `reproduced` when the interval
+lies inside, `differs` when it lies outside, `inconclusive` when it straddles. A claim is reproduced when all its checks are,
+differs when any does, and is inconclusive otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from iclab.statistics import Interval, interval
+
+Results = Mapping[str, xr.Dataset]
+
+
+class Verdict(enum.StrEnum):
+    """What a run says about a claim."""
+
+    reproduced = "reproduced"
+    differs = "differs"
+    inconclusive = "inconclusive"
+    not_attempted = "not-attempted"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """The values of the statistic that agree with the paper: an open range."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def __str__(self) -> str:
+        if np.isinf(self.low):
+            return f"below {self.high:.4g}"
+        if np.isinf(self.high):
+            return f"above {self.low:.4g}"
+        return f"between {self.low:.4g} and {self.high:.4g}"
+
+    def verdict(self, found: Interval) -> Verdict:
+        """Compare the interval with the rule; without an interval (fewer than two seeds) nothing can be concluded.
+
+        >>> below(0.01).verdict(Interval(0.002, 0.001, 0.003, seeds=8, lost=0))
+        <Verdict.reproduced: 'reproduced'>
+        """
+        if not (np.isfinite(found.low) and np.isfinite(found.high)):
+            return Verdict.inconclusive
+        if self.low < found.low and found.high < self.high:
+            return Verdict.reproduced
+        if found.high <= self.low or found.low >= self.high:
+            return Verdict.differs
+        return Verdict.inconclusive
+
+
+def below(value: float) -> Rule:
+    """The statistic is below a value."""
+    return Rule(high=value)
+
+
+def above(value: float) -> Rule:
+    """The statistic is above a value."""
+    return Rule(low=value)
+
+
+def within(low: float, high: float) -> Rule:
+    """The statistic lies between two values."""
+    return Rule(low, high)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One statistic and its rule. `statistic(results)` has the dimension "seed" only; `bounds` is its possible range."""
+
+    name: str
+    rule: Rule
+    statistic: Callable[[Results], xr.DataArray]
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A statement of a paper. `needs` names the experiments whose results the checks read; `figure` draws it."""
+
+    id: str
+    source: str
+    statement: str
+    checks: tuple[Check, ...]
+    needs: tuple[str, ...]
+    figure: str | None = None
+    unstated: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """The part of the id before the slash."""
+        return self.id.split("/")[0]
+
+    @property
+    def rule(self) -> str:
+        """All checks in words."""
+        return "; ".join(f"{check.name} {check.rule}" for check in self.checks)
+
+
+SEVERITY = (Verdict.differs, Verdict.inconclusive, Verdict.reproduced)
+
+
+def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str, Any]:
+    """The claim's entry in claims.json, without what only the run knows (profile, settings, seconds).
+
+    `measured`, `low` and `high` are those of the check that decided: the first with the claim's verdict. With
+    `attempted=False` (the smoke profile) numbers are given, but no verdict.
+    """
+    checks = []
+    for check in claim.checks:
+        values = check.statistic(results)
+        found = interval(values.values, check.bounds)
+        verdict = check.rule.verdict(found) if attempted else Verdict.not_attempted
+        checks.append(
+            {
+                "name": check.name,
+                "rule": str(check.rule),
+                "verdict": verdict,
+                **{key: _plain(value) for key, value in dataclasses.asdict(found).items()},
+                "values": [_plain(value) for value in values.values],
+            }
+        )
+    verdicts = [entry["verdict"] for entry in checks]
+    verdict = next((level for level in SEVERITY if level in verdicts), Verdict.not_attempted)
+    deciding = checks[verdicts.index(verdict)]
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "source": claim.source,
+        "statement": claim.statement,
+        "rule": claim.rule,
+        "verdict": verdict,
+        "decided_by": deciding["name"],
+        "measured": deciding["measured"],
+        "low": deciding["low"],
+        "high": deciding["high"],
+        "seeds": deciding["seeds"],
+        "lost_seeds": deciding["lost"],
+        "checks": checks,
+        "unstated": list(claim.unstated),
+        "figure": claim.figure,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN or infinity: they become null."""
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,163 @@
+"""The laboratory bench: named trainings and evaluations over seeds, as labelled arrays.
+
+A paper's experiments are functions of a `Lab`. They ask it to train recipes and to evaluate the trained models in other
+worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is NaN in
+every result, so that nothing averages it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from iclab import ensemble, evaluation, training
+from iclab.losses import Loss, hinge
+from iclab.training import Member, Observer, Training
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """One setting of a training: a world, a model's settings, how it is trained, and what it is watched in."""
+
+    world: Any
+    model: Any
+    training: Training
+    watched: tuple[Any, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes' own."""
+
+    name: str
+    settings: tuple[str, ...]
+    seeds: tuple[int, ...]
+    recipes: tuple[Recipe, ...]
+    models: Any
+    diverged: np.ndarray
+    history: xr.Dataset
+
+    def model(self, setting: str, seed: int) -> Any:
+        """One trained model, ready to be called on a prompt."""
+        index = self.settings.index(setting) * len(self.seeds) + self.seeds.index(seed)
+        return ensemble.unstack(self.models, index)
+
+    def grid(self, values: np.ndarray) -> np.ndarray:
+        """Members along the first axis -> (setting, seed), with diverged members as NaN."""
+        values = np.asarray(values, float).copy()
+        values[self.diverged] = np.nan
+        return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
+
+
+class Lab:
+    """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name."""
+
+    def __init__(
+        self,
+        paper: str,
+        settings: Any,
+        seeds: int,
+        *,
+        progress: Callable[[str, float], None] = lambda what, fraction: None,
+        on_trained: Callable[[Trained], None] = lambda trained: None,
+    ) -> None:
+        self.paper = paper
+        self.settings = settings
+        self.seeds = tuple(range(seeds))
+        self._progress = progress
+        self._on_trained = on_trained
+        self._trained: dict[str, Trained] = {}
+
+    def train(
+        self,
+        name: str,
+        recipes: Mapping[str, Callable[[int], Recipe]],
+        record_at: Sequence[int],
+        observers: tuple[Observer, ...] = (),
+        loss: Loss = hinge,
+    ) -> Trained:
+        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free."""
+        name = f"{self.paper}-{name}"
+        if name in self._trained:
+            return self._trained[name]
+        pairs = list(itertools.product(recipes, self.seeds))
+        made = [recipes[setting](seed) for setting, seed in pairs]
+        members = ensemble.stack(
+            [
+                Member(ensemble.member_key(f"{name}/{setting}", seed), r.world, r.model, r.training, r.watched)
+                for (setting, seed), r in zip(pairs, made, strict=True)
+            ]
+        )
+        total, done = max(1, record_at[-1] * len(pairs)), 0
+
+        def report(steps: int, seconds: float) -> None:
+            nonlocal done
+            done += steps
+            rate = f", {steps / seconds:,.0f} model-steps/s" if steps else ""
+            self._progress(f"training {name}: {len(pairs)} members{rate}", done / total)
+
+        states, records = training.train(members, loss, record_at, observers, report)
+        trained = Trained(
+            name, tuple(recipes), self.seeds, tuple(made), states.model, training.diverged(states), xr.Dataset()
+        )
+        history = _dataset(
+            trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)}
+        )
+        history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(len(recipes), len(self.seeds)))
+        trained = dataclasses.replace(trained, history=history)
+        self._trained[name] = trained
+        self._on_trained(trained)
+        return trained
+
+    def evaluate(
+        self,
+        trained: Trained,
+        name: str,
+        measure: evaluation.Measure,
+        world: Callable[..., Any],
+        dims: Mapping[str, Sequence[Any]],
+        prompts: int,
+        prepare: Callable[[Any, Any], Any] = evaluation.unchanged,
+        preparation: Callable[..., Any] = lambda **coordinates: np.float32(0),
+    ) -> xr.Dataset:
+        """The measure's mean over fresh prompts, for every member and every point of the grid `dims`.
+
+        `world(setting, seed, **coordinates)` is where it is tested; `prepare(model, preparation(seed=..., **coordinates))`
+        may change the model first. All points of the grid see the same random draws, so differences along it are paired.
+        """
+        points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
+        pairs = list(itertools.product(trained.settings, self.seeds))
+        picks = np.repeat(np.arange(len(pairs)), len(points))
+        keys = [ensemble.member_key(f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs]
+        jobs = evaluation.Jobs(
+            models=jax.tree.map(lambda leaf: np.asarray(leaf)[picks], trained.models),
+            preparations=ensemble.stack([preparation(seed=seed, **point) for _, seed in pairs for point in points]),
+            worlds=ensemble.stack([world(setting, seed, **point) for setting, seed in pairs for point in points]),
+            keys=ensemble.stack(keys)[picks],
+        )
+        what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"
+        found = evaluation.evaluate(measure, jobs, prompts, prepare, lambda fraction: self._progress(what, fraction))
+        shape = [len(values) for values in dims.values()]
+        arrays = {
+            key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()
+        }
+        return _dataset(trained, arrays, dims)
+
+
+def _dataset(
+    trained: Trained, arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]], coordinates: Mapping[str, Sequence[Any]]
+) -> xr.Dataset:
+    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis."""
+    variables = {}
+    for key, (dims, values) in arrays.items():
+        name, *own = key.split("@")
+        variables[name] = (("setting", "seed", *dims, *own), trained.grid(values))
+    return xr.Dataset(
+        variables, {"setting": list(trained.settings), "seed": list(trained.seeds)} | {k: list(v) for k, v in coordinates.items()}
+    )

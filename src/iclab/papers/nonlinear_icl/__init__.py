@@ -1,0 +1,21 @@
+"""nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
+
+Read `settings.py` for the world and the sizes, `experiments.py` for what is run, `claims.py` for what is claimed and by which
+rule it is judged, `figures.py` for the figures.
+"""
+
+from iclab.papers.nonlinear_icl.claims import CLAIMS
+from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
+from iclab.papers.nonlinear_icl.figures import FIGURES
+from iclab.papers.nonlinear_icl.settings import PROFILES
+from iclab.papers.paper import Paper
+
+PAPER = Paper(
+    id="nonlinear-icl",
+    title="How do nonlinear Transformers learn and generalize in in-context learning?",
+    citation="Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024.",
+    settings=PROFILES,
+    experiments=EXPERIMENTS,
+    claims=CLAIMS,
+    figures=FIGURES,
+)

@@ -1,0 +1,49 @@
+"""What a built-in paper consists of: settings per profile, experiments, claims and figures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from iclab.claims import Claim, Results
+from iclab.experiments import Lab
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """How much is run. `verdicts` is False where the sizes are too small to say anything (smoke)."""
+
+    name: str
+    seeds: int
+    verdicts: bool = True
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (Profile("smoke", seeds=2, verdicts=False), Profile("quick", seeds=8), Profile("paper", seeds=32))
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time left."""
+
+    run: Callable[[Lab], xr.Dataset]
+    cost: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Paper:
+    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` can change."""
+
+    id: str
+    title: str
+    citation: str
+    settings: Mapping[str, Any]
+    experiments: Mapping[str, Experiment]
+    claims: tuple[Claim, ...]
+    figures: Mapping[str, Callable[[Results], Figure]]

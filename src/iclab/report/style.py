@@ -1,0 +1,59 @@
+"""One look for all figures: colour-blind safe, bands for intervals, direct labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iclab.statistics import band
+
+# Okabe and Ito's palette: distinguishable with every common colour vision deficiency.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+BAND_NOTE = "mean over training seeds, band: 95 % t interval"
+
+matplotlib.rcParams.update(
+    {
+        "figure.dpi": 110,
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#dddddd",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "legend.fontsize": 8,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "iclab",
+    }
+)
+
+
+def panels(count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1) -> tuple[Figure, list[Axes]]:
+    """One row of panels with the paper's letters as titles."""
+    figure = Figure(figsize=(width * count, height), layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(1, count)))
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    return figure, axes
+
+
+def curve(
+    axis: Axes, data: xr.DataArray, x: str, *, label: str, colour: int = 0, bounds: tuple[float, float] = (-np.inf, np.inf),
+    **line: Any,
+) -> None:  # fmt: skip
+    """The mean over seeds against coordinate x, with its interval as a band."""
+    mean, low, high = band(data.transpose(..., x), bounds)
+    chosen = COLOURS[colour % len(COLOURS)]
+    axis.plot(data[x], mean, color=chosen, label=label, **({"lw": 1.6, "marker": "o", "ms": 3} | line))
+    axis.fill_between(data[x], low, high, color=chosen, alpha=0.18, lw=0)
+
+
+def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
+    """A dashed line at a number the claim states."""
+    (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8, label=label)

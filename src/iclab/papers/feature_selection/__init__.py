@@ -1,0 +1,20 @@
+"""feature-selection: Transformers as multi-task feature selectors (Li, Wang, et al.; NeurIPS 2023 workshop M3L).
+
+The world and the model of nonlinear-icl with three more settings: the size λ of the relevant part, bounded noise, ‖q‖ = β.
+"""
+
+from iclab.papers.feature_selection.claims import CLAIMS
+from iclab.papers.feature_selection.experiments import EXPERIMENTS
+from iclab.papers.feature_selection.figures import FIGURES
+from iclab.papers.feature_selection.settings import PROFILES
+from iclab.papers.paper import Paper
+
+PAPER = Paper(
+    id="feature-selection",
+    title="Transformers as multi-task feature selectors: generalization analysis of in-context learning",
+    citation="Hongkang Li, Meng Wang, et al. Mathematics of Modern Machine Learning workshop at NeurIPS 2023.",
+    settings=PROFILES,
+    experiments=EXPERIMENTS,
+    claims=CLAIMS,
+    figures=FIGURES,
+)

@@ -1,0 +1,136 @@
+"""Settings of feature-selection. The paper states the model of the data (Section 3.2) and no number for any experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from iclab.errors import require, require_fraction, require_positive
+from iclab.experiments import Recipe
+from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
+from iclab.training import Training
+from iclab.worlds.classification import Classification, classification
+from iclab.worlds.tasks import all_tasks, cyclic_tasks
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """One line per setting, with the paper's letter. Every number is ours (see `UNSTATED`)."""
+
+    feature_dimension: int = 30  # d_X
+    label_dimension: int = 30  # d_Y
+    relevant_patterns: int = 5  # M1
+    irrelevant_patterns: int = 25  # M2; M = M1 + M2 >= M1² as Section 3.2 asks
+    pattern_strength: float = 3.0  # β = ‖q‖
+    relevant_low: float = 0.8  # λ_*, the smallest λ
+    relevant_high: float = 1.2
+    irrelevant_size: float = 1.0  # |κ| <= 1
+    noise_norm: float = 0.1  # τ
+    matching_fraction: float = 0.8  # α
+    test_matching_fraction: float = 0.8  # α'
+    train_length: int = 20  # l_tr
+    test_length: int = 20  # l_ts >= 2/α'
+    key_width: int = 60  # m_a
+    value_width: int = 60  # m_b
+    neurons: int = 300  # m
+    initial_scale: float = 0.08  # δ < 0.1
+    step_size: float = 1.0  # η
+    batch: int = 128  # B
+    steps: int = 400  # T
+    record_every: int = 20
+    prompts: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("matching_fraction", "test_matching_fraction"):
+            require_fraction(name, getattr(self, name))
+        sizes = ("label_dimension", "steps", "record_every", "prompts", "batch", "neurons", "train_length", "test_length",
+                 "step_size", "initial_scale", "relevant_low")  # fmt: skip
+        require_positive(**{name: getattr(self, name) for name in sizes})
+        require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
+        require(
+            self.relevant_low <= self.relevant_high,
+            f"relevant_low is {self.relevant_low}, above relevant_high {self.relevant_high}.",
+        )
+        require(
+            self.relevant_patterns >= 5,
+            f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use five training patterns.",
+        )
+        patterns(self)
+
+    @property
+    def record_at(self) -> list[int]:
+        """The steps at which the training is observed."""
+        return sorted({*range(0, self.steps, self.record_every), self.steps})
+
+
+PROFILES = {
+    "smoke": Settings(steps=40, record_every=20, prompts=500),
+    "quick": Settings(),
+    "paper": Settings(steps=1000, prompts=50_000),
+}
+
+UNSTATED = (
+    "every size: M1 = 5, M2 = 25, β = ‖q‖ = 3, α = α' = 0.8, l = 20, m = 300, m_a = m_b = 60, B = 128",
+    "λ ~ U(0.8, 1.2), κ ~ U(-1, 1), noise uniform on the sphere of radius τ = 0.1, δ = 0.08, η = 1, T = 400 (quick)",
+    "W_O ~ N(0, 1/m), so ξ = m^(-1/2)",
+)
+
+
+@functools.lru_cache(maxsize=16)
+def patterns(settings: Settings) -> Patterns:
+    """The training patterns μ_j, ν_k."""
+    s = settings
+    return orthogonal_patterns(s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength)
+
+
+def shifted_patterns(settings: Settings) -> Patterns:
+    """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν' new.
+
+    μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among themselves,
+    so none of them was seen and none lies in the span of the μ's.
+    """
+    trained = patterns(settings)
+    rows = np.zeros((3, settings.relevant_patterns))
+    rows[0, :2] = np.sqrt(0.5)
+    rows[1, 2:4] = 0.8, 0.6
+    rows[2, 4] = 1.0
+    rotation = random_rotation(settings.irrelevant_patterns, seed=1)
+    return dataclasses.replace(
+        trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant)
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def world(settings: Settings, domain: str, length: int) -> Classification:
+    """ "in": the M1 training tasks on the training patterns; "out": all tasks on the shifted ones."""
+    s = settings
+    embedding = np.zeros(s.label_dimension)
+    embedding[0] = s.pattern_strength
+    inside = domain == "in"
+    return classification(
+        patterns(s) if inside else shifted_patterns(s),
+        cyclic_tasks(s.relevant_patterns) if inside else all_tasks(3),
+        label_embedding=embedding,
+        matching_fraction=s.matching_fraction if inside else s.test_matching_fraction,
+        context_length=length,
+        relevant_range=(s.relevant_low, s.relevant_high),
+        irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
+        noise_norm=s.noise_norm,
+        noisy=True,
+    )
+
+
+def recipe(settings: Settings) -> Recipe:
+    """The one training of this paper."""
+    s = settings
+    return Recipe(
+        world=world(s, "in", s.train_length),
+        model=SoftmaxTransformerSettings(
+            initial_scale=s.initial_scale, key_width=s.key_width, value_width=s.value_width, neurons=s.neurons
+        ),
+        training=Training(step_size=s.step_size, batch=s.batch),
+        watched=(world(s, "out", s.train_length),),
+    )

@@ -19,13 +19,18 @@ def select(ids: Sequence[str]) -> list[Claim]:
         return every
     chosen: dict[str, Claim] = {}
     for wanted in ids:
-        found = [claim for claim in every if claim.id == wanted or claim.paper == wanted]
-        found = found or [claim for claim in every if "/" in wanted and claim.id.startswith(wanted)]
+        found = [claim for claim in every if claim.paper == wanted or _names(wanted, claim.id)]
         if not found:
             known = [*PAPERS, *(claim.id for claim in every)]
             raise InputError(f"no paper or claim is called {wanted!r}. {nearest(wanted, known)}")
         chosen |= {claim.id: claim for claim in found}
     return list(chosen.values())
+
+
+def _names(wanted: str, claim: str) -> bool:
+    """A claim's own id, or a prefix of it that does not end inside a number: fig1 names fig1a and fig1-hinge, not fig10."""
+    rest = claim.removeprefix(wanted)
+    return "/" in wanted and not wanted.endswith("/") and claim.startswith(wanted) and not rest[:1].isdigit()
 
 
 __all__ = ["PAPERS", "PROFILES", "Experiment", "Paper", "Profile", "select"]

@@ -66,12 +66,6 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-PROFILES = {
-    "smoke": Settings(steps=40, record_every=20, prompts=500),
-    "quick": Settings(),
-    "paper": Settings(steps=1000, prompts=50_000),
-}
-
 UNSTATED = (
     "every size: M1 = 5, M2 = 25, β = ‖q‖ = 3, α = α' = 0.8, l = 20, m = 300, m_a = m_b = 60, B = 128",
     "λ ~ U(0.8, 1.2), κ ~ U(-1, 1), noise uniform on the sphere of radius τ = 0.1, δ = 0.08, η = 1, T = 400 (quick)",
@@ -134,3 +128,10 @@ def recipe(settings: Settings) -> Recipe:
         training=Training(step_size=s.step_size, batch=s.batch),
         watched=(world(s, "out", s.train_length),),
     )
+
+
+PROFILES = {
+    "smoke": Settings(steps=40, record_every=20, prompts=500),
+    "quick": Settings(),
+    "paper": Settings(steps=1000, prompts=50_000),
+}

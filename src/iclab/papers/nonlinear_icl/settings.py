@@ -73,12 +73,6 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-PROFILES = {
-    "smoke": Settings(steps=40, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2),
-    "quick": Settings(),
-    "paper": Settings(steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100),
-}
-
 UNSTATED = (
     "m (neurons), δ, η, B and the number of steps T: 300, 0.1, 2, 128 and 1000 (quick)",
     "‖q‖: 1",
@@ -175,3 +169,10 @@ def recipe(settings: Settings, fraction: float, relevant: int | None = None, tas
             out_of_domain(settings, LARGEST_SUM, settings.test_matching_fraction, length, length),
         ),
     )
+
+
+PROFILES = {
+    "smoke": Settings(steps=40, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2),
+    "quick": Settings(),
+    "paper": Settings(steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100),
+}

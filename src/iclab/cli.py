@@ -1,0 +1,139 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from iclab.errors import InputError
+from iclab.papers import PAPERS, PROFILES, select
+from iclab.report.page import number
+from iclab.runs import reproduce as running
+from iclab.runs.store import environment
+
+OUT = Console()
+ERR = Console(stderr=True)
+COLOURS = {"reproduced": "green", "differs": "red", "inconclusive": "yellow", "not-attempted": "dim"}
+Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
+
+
+def list_claims(ids: Ids = ()) -> None:
+    """List the claims of the built-in papers.
+
+    Args:
+        ids: Papers, claims or prefixes (nonlinear-icl, nonlinear-icl/fig2). None: all.
+    """
+    table = Table(title="Claims", title_justify="left", box=None)
+    for column in ("id", "source", "statement"):
+        table.add_column(column, overflow="fold")
+    for claim in select(ids):
+        table.add_row(claim.id, claim.source, claim.statement)
+    OUT.print(table)
+
+
+def reproduce(
+    ids: Ids = (),
+    profile: str = "quick",
+    seeds: int | None = None,
+    out: Path | None = None,
+    save_models: bool = False,
+    changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
+) -> None:
+    """Train, test and judge claims; write figures and a page.
+
+    Examples:
+        iclab reproduce                                   all papers, quick profile
+        iclab reproduce nonlinear-icl/fig3a --seeds 16    one claim, more seeds
+        iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy
+
+    The same command with the same --out continues an interrupted run.
+
+    Args:
+        ids: Papers, claims or prefixes (nonlinear-icl, nonlinear-icl/fig2). None: all.
+        profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
+        seeds: Training seeds per setting; the profile's own number if not given.
+        out: Folder for the results; a new one named after the time if not given.
+        save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
+        changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
+    """
+    pairs = dict(_split(change) for change in changes)
+    run = running.reproduce(
+        *ids, profile=profile, seeds=seeds, out=out, changes=pairs, save_models=save_models, console=OUT
+    )
+    print_claims(run.claims)
+    OUT.print(f"report: {run.directory / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _split(change: str) -> tuple[str, str]:
+    name, sign, value = change.partition("=")
+    if not sign or not name or not value:
+        raise InputError(f"--set {change}: write it as name=value, for example matching_fraction=0.6.")
+    return name, value
+
+
+def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
+    """Print the table of claims of a finished run.
+
+    Args:
+        directory: The folder that `iclab reproduce` wrote.
+    """
+    print_claims(running.read_claims(directory))
+
+
+def print_claims(entries: list[dict[str, Any]]) -> None:
+    """One line per claim, then the counts."""
+    table = Table(box=None, pad_edge=False)
+    for column, style in (("claim", ""), ("verdict", ""), ("measured [95 % interval]", ""), ("rule of the deciding check", "dim")):
+        table.add_column(column, style=style, overflow="fold")
+    for entry in entries:
+        deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
+        verdict = str(entry["verdict"])
+        table.add_row(
+            entry["id"],
+            f"[{COLOURS[verdict]}]{verdict}[/]",
+            f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]",
+            f"{deciding['name']} {deciding['rule']}",
+        )
+    OUT.print(table)
+    counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in COLOURS}
+    OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)
+
+
+def doctor() -> None:
+    """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
+    running.prepare_jax()
+    for name, value in environment().items():
+        OUT.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
+    OUT.print(f"compilation cache: {jax.config.jax_compilation_cache_dir}", markup=False, highlight=False, soft_wrap=True)
+    OUT.print(f"papers: {', '.join(PAPERS)}; profiles: {', '.join(PROFILES)}", markup=False, highlight=False)
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        running.reproduce("feature-selection/thm1", profile="smoke", out=Path(folder) / "run")
+    OUT.print("a small training ran: all is well")
+
+
+COMMANDS = {"list": list_claims, "reproduce": reproduce, "claims": claims, "doctor": doctor}
+
+
+def main() -> None:
+    """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130."""
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            COMMANDS, prog="iclab", description="A laboratory for the theory of in-context learning.", sort_subcommands=False
+        )
+    except InputError as error:
+        ERR.print(f"iclab: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The page: one self-contained index.html that works from a file, without any request."""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from iclab.papers import PAPERS
+
+if TYPE_CHECKING:
+    from iclab.runs.store import Store
+
+
+def number(value: float | None) -> str:
+    """A measured number, short.
+
+    >>> number(0.00012), number(None), number(3.14159)
+    ('0.00012', '–', '3.14')
+    """
+    return "–" if value is None else f"{value:.3g}"
+
+
+def _inline(svg: str, prefix: str) -> str:
+    """An SVG to put inside HTML: without the XML prologue, with ids of its own so that figures do not share clip paths."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+    return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+
+
+def write_page(store: Store, claims: Sequence[dict[str, Any]], seconds: float) -> None:
+    """index.html from the claims and the figures in the run directory."""
+    template = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    ).from_string((resources.files("iclab.report") / "page.html").read_text())
+    papers = []
+    for paper in PAPERS.values():
+        own = [claim for claim in claims if claim["paper"] == paper.id]
+        figures = {}
+        for claim in own:
+            name = claim["figure"]
+            path = store.directory / "figures" / paper.id / f"{name}.svg"
+            if name and name not in figures and path.exists():
+                figures[name] = {
+                    "svg": _inline(path.read_text(), f"{paper.id}-{name}"),
+                    "alt": (paper.figures[name].__doc__ or name).strip(),
+                    "claims": [entry["id"] for entry in own if entry["figure"] == name],
+                }
+        if own:
+            papers.append({"paper": paper, "claims": own, "figures": figures, "counts": _counts(own)})
+    page = template.render(papers=papers, number=number, seconds=seconds, identity=store.identity, counts=_counts(claims))
+    store.write("index.html", page.encode())
+
+
+def _counts(claims: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return dict(collections.Counter(str(claim["verdict"]) for claim in claims))

@@ -50,18 +50,19 @@ def contexts(world: World, key: Key[Array, ""], prompts: int) -> tuple[np.ndarra
     return inputs, labels, targets
 
 
+def _errors_of_sample(inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    wrong = np.zeros((len(BASELINES), len(lengths)))
+    for prompt in range(len(targets)):
+        for i, name in enumerate(BASELINES):
+            for j, length in enumerate(lengths):
+                answer = predict(name, inputs[prompt, :length], labels[prompt, :length], inputs[prompt, -1])
+                wrong[i, j] += answer != targets[prompt]
+    return wrong / len(targets)
+
+
 def baseline_errors(
     samples: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], lengths: Sequence[int], jobs: int = -1
 ) -> np.ndarray:
     """0-1 errors (sample × baseline × length), each prompt cut to its first `length` contexts. Uses all cores."""
-
-    def one(inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        wrong = np.zeros((len(BASELINES), len(lengths)))
-        for prompt in range(len(targets)):
-            for i, name in enumerate(BASELINES):
-                for j, length in enumerate(lengths):
-                    answer = predict(name, inputs[prompt, :length], labels[prompt, :length], inputs[prompt, -1])
-                    wrong[i, j] += answer != targets[prompt]
-        return wrong / len(targets)
-
-    return np.stack(Parallel(n_jobs=jobs)(delayed(one)(*sample) for sample in samples))
+    found = Parallel(n_jobs=jobs)(delayed(_errors_of_sample)(*sample, lengths) for sample in samples)
+    return np.stack(list(found))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import jax
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -31,7 +32,7 @@ def list_claims(ids: Ids = ()) -> None:
     """
     table = Table(title="Claims", title_justify="left", box=None)
     for column in ("id", "source", "statement"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
     for claim in select(ids):
         table.add_row(claim.id, claim.source, claim.statement)
     OUT.print(table)
@@ -39,20 +40,17 @@ def list_claims(ids: Ids = ()) -> None:
 
 def reproduce(
     ids: Ids = (),
-    profile: str = "quick",
-    seeds: int | None = None,
-    out: Path | None = None,
-    save_models: bool = False,
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
 ) -> None:
     """Train, test and judge claims; write figures and a page.
 
-    Examples:
-        iclab reproduce                                   all papers, quick profile
-        iclab reproduce nonlinear-icl/fig3a --seeds 16    one claim, more seeds
-        iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy
-
-    The same command with the same --out continues an interrupted run.
+    With no ids: all papers, in a few minutes. `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with
+    more seeds; `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more
+    noise. The same command with the same --out continues an interrupted run.
 
     Args:
         ids: Papers, claims or prefixes (nonlinear-icl, nonlinear-icl/fig2). None: all.
@@ -63,9 +61,7 @@ def reproduce(
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
     pairs = dict(_split(change) for change in changes)
-    run = running.reproduce(
-        *ids, profile=profile, seeds=seeds, out=out, changes=pairs, save_models=save_models, console=OUT
-    )
+    run = running.reproduce(*ids, profile=profile, seeds=seeds, out=out, changes=pairs, save_models=save_models, console=OUT)
     print_claims(run.claims)
     OUT.print(f"report: {run.directory / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
 
@@ -89,8 +85,13 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 def print_claims(entries: list[dict[str, Any]]) -> None:
     """One line per claim, then the counts."""
     table = Table(box=None, pad_edge=False)
-    for column, style in (("claim", ""), ("verdict", ""), ("measured [95 % interval]", ""), ("rule of the deciding check", "dim")):
-        table.add_column(column, style=style, overflow="fold")
+    for column, style in (
+        ("claim", ""),
+        ("verdict", ""),
+        ("measured [95 % interval]", ""),
+        ("rule of the deciding check", "dim"),
+    ):
+        table.add_column(column, style=style, overflow="fold", no_wrap=column in ("claim", "verdict"))
     for entry in entries:
         deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
         verdict = str(entry["verdict"])
@@ -110,23 +111,29 @@ def doctor() -> None:
     running.prepare_jax()
     for name, value in environment().items():
         OUT.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
-    OUT.print(f"compilation cache: {jax.config.jax_compilation_cache_dir}", markup=False, highlight=False, soft_wrap=True)
+    OUT.print(
+        f"compilation cache: {running.cache_directory()}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
     OUT.print(f"papers: {', '.join(PAPERS)}; profiles: {', '.join(PROFILES)}", markup=False, highlight=False)
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         running.reproduce("feature-selection/thm1", profile="smoke", out=Path(folder) / "run")
     OUT.print("a small training ran: all is well")
 
 
-COMMANDS = {"list": list_claims, "reproduce": reproduce, "claims": claims, "doctor": doctor}
+COMMANDS: dict[str, Callable[..., None]] = {"list": list_claims, "reproduce": reproduce, "claims": claims, "doctor": doctor}
 
 
 def main() -> None:
     """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130."""
     try:
         tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, prog="iclab", description="A laboratory for the theory of in-context learning.", sort_subcommands=False
+            COMMANDS,
+            prog="iclab",
+            description="A laboratory for the theory of in-context learning.",
+            sort_subcommands=False,
         )
     except InputError as error:
         ERR.print(f"iclab: {error}", markup=False, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ takes its members one after another (measured faster than vmapping small models)
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -27,16 +28,14 @@ MINIMUM_CAPACITY = 64
 
 def use_all_cores() -> None:
     """Make every CPU core a JAX device. Only possible before JAX has started; later calls change nothing."""
-    try:
+    with contextlib.suppress(RuntimeError):  # JAX has started already (in a notebook, say): keep the devices it has
         jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
-    except RuntimeError:
-        pass  # JAX has started already (inside a notebook, say): keep the devices it has
 
 
 def member_key(identity: str, seed: int) -> Key[Array, ""]:
     """The random stream of member `identity`, `seed`: a hash of both, so that nothing else can move it."""
     digest = hashlib.sha256(f"{identity}#{seed}".encode()).digest()
-    return jax.random.wrap_key_data(np.frombuffer(digest[:8], np.uint32), impl="threefry2x32")
+    return jax.random.wrap_key_data(jnp.asarray(np.frombuffer(digest[:8], np.uint32)), impl="threefry2x32")
 
 
 def stack(trees: Sequence[Tree]) -> Tree:
@@ -49,7 +48,7 @@ def stack(trees: Sequence[Tree]) -> Tree:
     return jax.tree.map(stacked, *trees)
 
 
-def unstack(tree: Tree, index: int) -> Tree:
+def unstack(tree: Tree, index: int | Int[Array, ""]) -> Tree:
     """One member of a stacked pytree."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+import numpy as np
+
 
 class InputError(ValueError):
     """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2."""
 
 
-def require(condition: bool, sentence: str) -> None:
+def require(condition: bool | np.bool_, sentence: str) -> None:
     """Raise `InputError` with this sentence unless the condition holds."""
     if not condition:
         raise InputError(sentence)

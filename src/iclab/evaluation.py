@@ -32,13 +32,22 @@ def errors(loss: Loss) -> Measure:
     def measure(model: Model, prompt: Prompt) -> dict[str, Array]:
         output, _ = model(prompt)
         wrong, tie = loss.mistake(output, prompt)
-        return {loss.name: loss.value(output, prompt), "error": wrong.astype(float), "ties": tie.astype(float)}
+        return {
+            loss.name: loss.value(output, prompt),
+            "error": wrong.astype(float),
+            "ties": tie.astype(float),
+        }
 
     return measure
 
 
 def expect(
-    measure: Measure, model: Model, world: World, key: Key[Array, ""], batches: int | Int[Array, ""], batch: int = BATCH
+    measure: Measure,
+    model: Model,
+    world: World,
+    key: Key[Array, ""],
+    batches: int | Int[Array, ""],
+    batch: int = BATCH,
 ) -> dict[str, Array]:
     """The mean of `measure` over `batches` (traced) batches of fresh prompts."""
 

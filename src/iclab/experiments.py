@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -46,7 +47,7 @@ class Trained:
     def model(self, setting: str, seed: int) -> Any:
         """One trained model, ready to be called on a prompt."""
         index = self.settings.index(setting) * len(self.seeds) + self.seeds.index(seed)
-        return ensemble.unstack(self.models, index)
+        return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, index))
 
     def grid(self, values: np.ndarray) -> np.ndarray:
         """Members along the first axis -> (setting, seed), with diverged members as NaN."""
@@ -104,12 +105,19 @@ class Lab:
 
         states, records = training.train(members, loss, record_at, observers, report)
         trained = Trained(
-            name, tuple(recipes), self.seeds, tuple(made), states.model, training.diverged(states), xr.Dataset()
+            name,
+            tuple(recipes),
+            self.seeds,
+            tuple(made),
+            states.model,
+            training.diverged(states),
+            xr.Dataset(),
         )
-        history = _dataset(
-            trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)}
+        history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
+        history["diverged_at"] = (
+            ("setting", "seed"),
+            states.diverged_at.reshape(len(recipes), len(self.seeds)),
         )
-        history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(len(recipes), len(self.seeds)))
         trained = dataclasses.replace(trained, history=history)
         self._trained[name] = trained
         self._on_trained(trained)
@@ -144,14 +152,14 @@ class Lab:
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"
         found = evaluation.evaluate(measure, jobs, prompts, prepare, lambda fraction: self._progress(what, fraction))
         shape = [len(values) for values in dims.values()]
-        arrays = {
-            key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()
-        }
+        arrays = {key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()}
         return _dataset(trained, arrays, dims)
 
 
 def _dataset(
-    trained: Trained, arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]], coordinates: Mapping[str, Sequence[Any]]
+    trained: Trained,
+    arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
+    coordinates: Mapping[str, Sequence[Any]],
 ) -> xr.Dataset:
     """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis."""
     variables = {}
@@ -159,5 +167,6 @@ def _dataset(
         name, *own = key.split("@")
         variables[name] = (("setting", "seed", *dims, *own), trained.grid(values))
     return xr.Dataset(
-        variables, {"setting": list(trained.settings), "seed": list(trained.seeds)} | {k: list(v) for k, v in coordinates.items()}
+        variables,
+        {"setting": list(trained.settings), "seed": list(trained.seeds)} | {k: list(v) for k, v in coordinates.items()},
     )

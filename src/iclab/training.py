@@ -40,7 +40,10 @@ class Training(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(batch=self.batch)
-        require(bool(np.all(np.asarray(self.step_size) > 0)), f"step_size is {self.step_size}; it must be positive.")
+        require(
+            bool(np.all(np.asarray(self.step_size) > 0)),
+            f"step_size is {self.step_size}; it must be positive.",
+        )
 
 
 class Member(eqx.Module):

@@ -15,6 +15,7 @@ from iclab.prompts import Prompt
 from iclab.worlds import World
 
 
+@runtime_checkable
 class Model(Protocol):
     """What every model offers."""
 

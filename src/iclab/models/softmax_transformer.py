@@ -17,6 +17,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from iclab.errors import require, require_positive
@@ -57,15 +58,10 @@ class SoftmaxTransformer(eqx.Module):
         """r_i, the rows of W_O W_V: what each neuron reads from the pooled column (Theorem 3.7 of nonlinear-icl)."""
         return self.output_weights @ self.value_weights
 
-    def letters(self) -> dict[str, Array]:
+    def letters(self) -> dict[str, np.ndarray]:
         """The weights under the paper's letters, for files that others read."""
-        return {
-            "W_Q": self.query_weights,
-            "W_K": self.key_weights,
-            "W_V": self.value_weights,
-            "W_O": self.output_weights,
-            "a": self.readout,
-        }
+        weights = (self.query_weights, self.key_weights, self.value_weights, self.output_weights, self.readout)
+        return {name: np.asarray(value) for name, value in zip(("W_Q", "W_K", "W_V", "W_O", "a"), weights, strict=True)}
 
 
 class SoftmaxTransformerSettings(eqx.Module):

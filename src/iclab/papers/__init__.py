@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from iclab.claims import Claim
 from iclab.errors import InputError, nearest
@@ -12,9 +13,13 @@ from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 PAPERS: dict[str, Paper] = {paper.id: paper for paper in (nonlinear_icl.PAPER, feature_selection.PAPER)}
 
 
-def select(ids: Sequence[str]) -> list[Claim]:
-    """The claims that these ids name: a paper, a claim, or a prefix of claims ("nonlinear-icl/fig2"). None: all."""
-    every = [claim for paper in PAPERS.values() for claim in paper.claims]
+def select(ids: Sequence[str], settings: Mapping[str, Any] | None = None) -> list[Claim]:
+    """The claims that these ids name: a paper, a claim, or a prefix of claims ("nonlinear-icl/fig2"). None: all.
+
+    Rules follow from `settings` (by paper id; default: the quick profile's).
+    """
+    settings = settings or {}
+    every = [c for paper in PAPERS.values() for c in paper.claims(settings.get(paper.id, paper.settings["quick"]))]
     if not ids:
         return every
     chosen: dict[str, Claim] = {}

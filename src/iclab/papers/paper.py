@@ -24,7 +24,11 @@ class Profile:
 
 PROFILES = {
     profile.name: profile
-    for profile in (Profile("smoke", seeds=2, verdicts=False), Profile("quick", seeds=8), Profile("paper", seeds=32))
+    for profile in (
+        Profile("smoke", seeds=2, verdicts=False),
+        Profile("quick", seeds=8),
+        Profile("paper", seeds=32),
+    )
 }
 
 
@@ -38,12 +42,12 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` can change."""
+    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it."""
 
     id: str
     title: str
     citation: str
     settings: Mapping[str, Any]
     experiments: Mapping[str, Experiment]
-    claims: tuple[Claim, ...]
-    figures: Mapping[str, Callable[[Results], Figure]]
+    claims: Callable[[Any], tuple[Claim, ...]]
+    figures: Mapping[str, Callable[[Results, Any], Figure]]

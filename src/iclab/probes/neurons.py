@@ -40,23 +40,34 @@ def neuron_directions(model: SoftmaxTransformer, world: Classification) -> dict[
 
 
 def contributions(model: SoftmaxTransformer, prompt: Prompt, features: int) -> dict[str, Array]:
-    """Proposition 2 and Fig. 1b of feature-selection: W_O's label part times the value's label part, and its feature part.
+    """Proposition 2 and Fig. 1b of feature-selection: what the label part adds to each pre-activation, and the feature part.
 
-    The value space R^{m_b} is split like the columns, where the initialisation δI puts them. Per neuron: `label_wins` says
-    whether (10) holds, the label part's contribution exceeds the feature part's, by more than ξ = 1/√m, the scale of W_O
-    at initialisation (half of all neurons satisfy the bare inequality before any training).
+    Two readings. "printed_": as (10) prints it, coordinates of W_O against the same coordinates of the value sa(Ψ, P), all
+    neurons. "own_": the contributions of the label and the feature embeddings, r_i = row i of W_O W_V against the pooled
+    column, over the neurons whose readout has the sign of the prompt's label. They differ because training W_V mixes label
+    content into all coordinates of the value, and because a neuron that votes for the other label is driven far below 0.
+
+    (10) is asked to hold by more than ξ = 1/√m, the scale of W_O at the start: half of all neurons satisfy the bare
+    inequality before any training. `rest` is the mean |pre-activation| of the neurons for which it does not hold, over ξ.
     """
     _, trace = model(prompt)
-    weights, value = model.output_weights, trace.value
-    feature = weights[:, :features] @ value[:features]
-    label = weights[:, features:] @ value[features:]
-    scale = weights.shape[0] ** -0.5
-    wins = label > feature + scale
-    winners = jnp.maximum(jnp.sum(wins), 1)
-    losers = jnp.maximum(jnp.sum(~wins), 1)
-    return {
-        "label_wins": jnp.mean(wins.astype(float)),
-        "label_contribution": jnp.sum(jnp.where(wins, label, 0.0)) / winners,
-        "feature_contribution": jnp.sum(jnp.where(wins, feature, 0.0)) / winners,
-        "rest_preactivation": jnp.sum(jnp.where(wins, 0.0, jnp.abs(trace.preactivation))) / losers / scale,
-    }
+    scale = model.output_weights.shape[0] ** -0.5
+    pooled = trace.attention @ prompt.tokens()[:-1]
+    votes = model.readout * prompt.target > 0
+    found: dict[str, Array] = {}
+    for reading, weights, vector, counted in (
+        ("printed", model.output_weights, trace.value, jnp.ones_like(votes)),
+        ("own", model.neurons(), pooled, votes),
+    ):
+        feature = weights[:, :features] @ vector[:features]
+        label = weights[:, features:] @ vector[features:]
+        wins = (label > feature + scale) & counted
+        rest = counted & ~wins
+        winners, losers = jnp.maximum(jnp.sum(wins), 1), jnp.maximum(jnp.sum(rest), 1)
+        found |= {
+            f"{reading}_wins": jnp.sum(wins) / jnp.sum(counted),
+            f"{reading}_label": jnp.sum(jnp.where(wins, label, 0.0)) / winners,
+            f"{reading}_feature": jnp.sum(jnp.where(wins, feature, 0.0)) / winners,
+            f"{reading}_rest": jnp.sum(jnp.where(rest, jnp.abs(trace.preactivation), 0.0)) / losers / scale,
+        }
+    return found

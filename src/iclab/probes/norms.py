@@ -49,7 +49,7 @@ def prompt_label_columns(prompt: Prompt) -> int:
 
 
 def pattern_norms(model: SoftmaxTransformer, world: Classification) -> dict[str, Array]:
-    """Mean ‖W_Q μ_j‖, ‖W_K μ_j‖ over relevant and ‖W_Q ν_l‖, ‖W_K ν_l‖ over irrelevant patterns (feature-selection, Fig. 1a)."""
+    """Mean ‖W_Q μ_j‖, ‖W_K μ_j‖ over relevant and ‖W_Q ν_l‖, ‖W_K ν_l‖ over irrelevant patterns (feature-selection, Fig. 1a)"""
     rows = jnp.arange(world.dictionary.shape[0])
     relevant = rows < world.relevant_patterns
     irrelevant = (rows >= world.relevant_patterns) & (rows < world.relevant_patterns + world.irrelevant_patterns)

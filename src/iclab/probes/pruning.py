@@ -5,6 +5,8 @@ A removed row is set to zero, which gives the same output as leaving it out: ReL
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,8 +20,8 @@ SMALLEST, RANDOM, LARGEST, BELOW = range(4)
 class Pruning(eqx.Module):
     """Which neurons go: the `amount` fraction with smallest norm, at random, with largest norm, or all below `amount`."""
 
-    order: Int[Array, "*jobs"]
-    amount: Float[Array, "*jobs"]
+    order: Int[Any, "*jobs"]
+    amount: Float[Any, "*jobs"]
     key: Key[Array, "*jobs"]
 
 

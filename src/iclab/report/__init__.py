@@ -1,1 +1,1 @@
-"""Figures and the page."""
+"""The page."""

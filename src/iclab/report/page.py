@@ -27,7 +27,7 @@ def number(value: float | None) -> str:
 
 def _inline(svg: str, prefix: str) -> str:
     """An SVG to put inside HTML: without the XML prologue, with ids of its own so that figures do not share clip paths."""
-    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
     return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)

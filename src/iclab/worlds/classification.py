@@ -10,6 +10,8 @@ Queries carry a decisive pattern of their task, each label equally often in a ba
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
 
-AnyArray = np.ndarray | np.generic | jax.Array  # worlds are built on the host and traced later
+# Fields are NumPy arrays when a world is built on the host and JAX arrays when it is traced: typed as Any, shapes checked.
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
 
 
@@ -39,18 +41,18 @@ class Classification(eqx.Module):
     | noise_norm | τ, the norm of n (uniform on the sphere) |
     """
 
-    dictionary: Float[AnyArray, "*members atoms columns"]
-    tasks: Int[AnyArray, "*members tasks 2"]
-    task_count: Int[AnyArray, "*members"]
-    relevant_patterns: Int[AnyArray, "*members"]
-    irrelevant_patterns: Int[AnyArray, "*members"]
-    matching_fraction: Float[AnyArray, "*members"]
-    context_length: Int[AnyArray, "*members"]
-    relevant_low: Float[AnyArray, "*members"]
-    relevant_high: Float[AnyArray, "*members"]
-    irrelevant_low: Float[AnyArray, "*members"]
-    irrelevant_high: Float[AnyArray, "*members"]
-    noise_norm: Float[AnyArray, "*members"]
+    dictionary: Float[Any, "*members atoms columns"]
+    tasks: Int[Any, "*members tasks 2"]
+    task_count: Int[Any, "*members"]
+    relevant_patterns: Int[Any, "*members"]
+    irrelevant_patterns: Int[Any, "*members"]
+    matching_fraction: Float[Any, "*members"]
+    context_length: Int[Any, "*members"]
+    relevant_low: Float[Any, "*members"]
+    relevant_high: Float[Any, "*members"]
+    irrelevant_low: Float[Any, "*members"]
+    irrelevant_high: Float[Any, "*members"]
+    noise_norm: Float[Any, "*members"]
     feature_columns: int = eqx.field(static=True)
     maximum_length: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)

@@ -22,7 +22,10 @@ def cyclic_tasks(patterns: int, shifts: int = 1) -> np.ndarray:
     >>> cyclic_tasks(3).tolist()
     [[0, 1], [1, 2], [2, 0]]
     """
-    require(1 <= shifts < patterns, f"task_shifts is {shifts}; with {patterns} patterns it must lie in 1..{patterns - 1}.")
+    require(
+        1 <= shifts < patterns,
+        f"task_shifts is {shifts}; with {patterns} patterns it must lie in 1..{patterns - 1}.",
+    )
     return np.array([(j, (j + k) % patterns) for k in range(1, shifts + 1) for j in range(patterns)])
 
 

@@ -3,7 +3,7 @@
 The world and the model of nonlinear-icl with three more settings: the size λ of the relevant part, bounded noise, ‖q‖ = β.
 """
 
-from iclab.papers.feature_selection.claims import CLAIMS
+from iclab.papers.feature_selection.claims import claims
 from iclab.papers.feature_selection.experiments import EXPERIMENTS
 from iclab.papers.feature_selection.figures import FIGURES
 from iclab.papers.feature_selection.settings import PROFILES
@@ -15,6 +15,6 @@ PAPER = Paper(
     citation="Hongkang Li, Meng Wang, et al. Mathematics of Modern Machine Learning workshop at NeurIPS 2023.",
     settings=PROFILES,
     experiments=EXPERIMENTS,
-    claims=CLAIMS,
+    claims=claims,
     figures=FIGURES,
 )

@@ -40,6 +40,7 @@ class Settings:
     step_size: float = 1.0  # η
     batch: int = 128  # B
     steps: int = 400  # T
+    basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     record_every: int = 20
     prompts: int = 10_000
 
@@ -77,7 +78,9 @@ UNSTATED = (
 def patterns(settings: Settings) -> Patterns:
     """The training patterns μ_j, ν_k."""
     s = settings
-    return orthogonal_patterns(s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength)
+    return orthogonal_patterns(
+        s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength, basis_seed=s.basis_seed or None
+    )
 
 
 def shifted_patterns(settings: Settings) -> Patterns:
@@ -92,9 +95,7 @@ def shifted_patterns(settings: Settings) -> Patterns:
     rows[1, 2:4] = 0.8, 0.6
     rows[2, 4] = 1.0
     rotation = random_rotation(settings.irrelevant_patterns, seed=1)
-    return dataclasses.replace(
-        trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant)
-    )
+    return dataclasses.replace(trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant))
 
 
 @functools.lru_cache(maxsize=64)

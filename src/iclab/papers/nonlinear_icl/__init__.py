@@ -4,7 +4,7 @@ Read `settings.py` for the world and the sizes, `experiments.py` for what is run
 rule it is judged, `figures.py` for the figures.
 """
 
-from iclab.papers.nonlinear_icl.claims import CLAIMS
+from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.figures import FIGURES
 from iclab.papers.nonlinear_icl.settings import PROFILES
@@ -16,6 +16,6 @@ PAPER = Paper(
     citation="Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024.",
     settings=PROFILES,
     experiments=EXPERIMENTS,
-    claims=CLAIMS,
+    claims=claims,
     figures=FIGURES,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
@@ -122,17 +123,17 @@ def lengths(lab: Lab) -> xr.Dataset:
 def classifiers(lab: Lab) -> xr.Dataset:
     """Fig. 4: the Transformer in context against classifiers fitted to the context."""
     s: Settings = lab.settings
-    dims = {"domain": ("in", "out"), "fraction": (0.6, 0.8)}
+    domains, fractions = ("in", "out"), (0.6, 0.8)
     grid = [length for length in BASELINE_LENGTHS if length <= s.longest_test]
     found = lab.evaluate(
         standard(lab), "classifiers", errors(hinge),
         lambda setting, seed, domain, fraction, length: _domain(s, domain, fraction, length),
-        dims | {"length": grid}, s.trend_prompts,
+        {"domain": domains, "fraction": fractions, "length": grid}, s.trend_prompts,
     ).sel(setting="standard")  # fmt: skip
-    points = [(domain, fraction, seed) for domain in dims["domain"] for fraction in dims["fraction"] for seed in lab.seeds]
+    points = [(domain, fraction, seed) for domain in domains for fraction in fractions for seed in lab.seeds]
     samples = [
         baselines.contexts(
-            _domain(s, str(domain), float(fraction), s.longest_test),
+            _domain(s, domain, fraction, s.longest_test),
             member_key(f"{lab.paper}/classifiers/{domain}/{fraction}", seed),
             s.baseline_prompts,
         )
@@ -153,7 +154,7 @@ def pruned(lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     trained = low_alpha(lab)
 
-    def evaluate(name: str, dims: dict, preparation: object) -> xr.Dataset:
+    def evaluate(name: str, dims: dict[str, tuple], preparation: Callable[..., pruning.Pruning]) -> xr.Dataset:
         return lab.evaluate(
             trained, name, errors(hinge),
             lambda setting, seed, domain, **_: _domain(s, domain, s.test_matching_fraction, s.test_length),
@@ -214,7 +215,10 @@ def tasks(lab: Lab) -> xr.Dataset:
         return recipe(s, s.low_matching_fraction, m, task_subset(m, n, seed))
 
     trained = lab.train(
-        "tasks", {name: functools.partial(make, m, n) for name, (m, n) in cells.items()}, [0, s.steps], (observe,)
+        "tasks",
+        {name: functools.partial(make, m, n) for name, (m, n) in cells.items()},
+        [0, s.steps],
+        (observe,),
     )
 
     def unseen(setting: str, seed: int, domain: str) -> Classification:
@@ -224,7 +228,8 @@ def tasks(lab: Lab) -> xr.Dataset:
 
     found = lab.evaluate(trained, "tasks", errors(hinge), unseen, {"domain": ("in",)}, s.prompts).sel(domain="in")
     return found.assign_coords(
-        relevant=("setting", [m for m, _ in cells.values()]), task_count=("setting", [n for _, n in cells.values()])
+        relevant=("setting", [m for m, _ in cells.values()]),
+        task_count=("setting", [n for _, n in cells.values()]),
     )
 
 

@@ -8,20 +8,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from iclab.claims import Results
-from iclab.papers.nonlinear_icl.claims import EPSILON, SMALL_NORM
+from iclab.drawing import COLOURS, curve, panels, threshold
+from iclab.papers.nonlinear_icl.claims import epsilon, small_norm
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
-from iclab.report.style import COLOURS, curve, panels, threshold
+from iclab.papers.nonlinear_icl.settings import Settings
 
 UNIT = (0.0, 1.0)
 DOMAINS = {"in": "in domain", "out": "out of domain"}
 
 
-def generalisation(results: Results) -> Figure:
+def generalisation(results: Results, settings: Settings) -> Figure:
     """Theorems 3.3 and 3.4: every seed's loss and error in each domain."""
     data = results["generalisation"].sel(setting="standard")
     figure, axes = panels(2, ("Theorems 3.3, 3.4: hinge loss", "0-1 error"))
     labels = ["all tasks", "unseen tasks", "out of domain"]
-    for axis, name, limit, text in zip(axes, ("hinge", "error"), (EPSILON, 0.01), ("ε = √(log M1 / B)", "0.01"), strict=True):
+    for axis, name, limit, text in zip(
+        axes, ("hinge", "error"), (epsilon(settings), 0.01), ("ε = √(log M1 / B)", "0.01"), strict=True
+    ):
         for position, domain in enumerate(data["domain"].values):
             values = data[name].sel(domain=domain).values
             jitter = np.linspace(-0.15, 0.15, len(values))
@@ -29,18 +32,25 @@ def generalisation(results: Results) -> Figure:
         threshold(axis, limit, text)
         axis.set_xticks(range(3), labels)
         axis.set_ylabel("hinge loss" if name == "hinge" else "0-1 error")
-        axis.legend()
     return figure
 
 
-def fig2ab(results: Results) -> Figure:
+def fig2ab(results: Results, settings: Settings) -> Figure:
     """Norms of queries and keys and their components along the pattern; attention mass. Out of domain, along training."""
     data = results["training"].sel(setting="standard")
     figure, axes = panels(2, ("2(A) Norms and components, out of domain", "2(B) Attention mass, out of domain"))
     names = {"query_norm": r"$\|W_Q p_{query}\|$", "query_along": r"$W_Q p_{query}$ along pattern",
              "key_norm": r"$\|W_K p_i\|$", "key_along": r"$W_K p_i$ along pattern"}  # fmt: skip
     for colour, (name, label) in enumerate(names.items()):
-        curve(axes[0], data[f"out_{name}"], "step", label=label, colour=colour, ls="-" if "norm" in name else "--", marker="")
+        curve(
+            axes[0],
+            data[f"out_{name}"],
+            "step",
+            label=label,
+            colour=colour,
+            ls="-" if "norm" in name else "--",
+            marker="",
+        )
     for colour, (name, label) in enumerate({"same": "same pattern as the query", "other": "other contexts"}.items()):
         curve(axes[1], data[f"out_attention_{name}"], "step", label=label, colour=colour, bounds=UNIT, marker="")
     axes[0].set_ylabel("norm")
@@ -52,14 +62,17 @@ def fig2ab(results: Results) -> Figure:
     return figure
 
 
-def fig2cd(results: Results) -> Figure:
+def fig2cd(results: Results, settings: Settings) -> Figure:
     """Angle against magnitude of the feature and label part of a few neurons of seed 0, coloured by training step."""
     data = results["training"].sel(setting="standard").isel(seed=0)
     figure, axes = panels(2, ("2(C) Feature part and mean pattern", "2(D) Label part and q"))
     sign = data["readout_sign"].isel(step=-1)
     positive, negative = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
     steps = data["step"].values
-    for axis, part, chosen in ((axes[0], "feature", positive[:5]), (axes[1], "label", np.r_[positive[:5], negative[:5]])):
+    for axis, part, chosen in (
+        (axes[0], "feature", positive[:5]),
+        (axes[1], "label", np.r_[positive[:5], negative[:5]]),
+    ):
         for neuron in chosen:
             one = data.isel(neuron=neuron)
             cosine = one[f"{part}_cosine"] * (sign[neuron] if part == "label" else 1)  # against q itself, as in the figure
@@ -73,14 +86,14 @@ def fig2cd(results: Results) -> Figure:
     return figure
 
 
-def fig3a(results: Results) -> Figure:
+def fig3a(results: Results, settings: Settings) -> Figure:
     """Out-of-domain error against S_1, in 0-1 error and in hinge loss."""
     data = results["sums"].sel(setting="standard")
     figure, axes = panels(2, ("3(A) 0-1 error out of domain", "3(A) hinge loss out of domain"))
     curve(axes[0], data["error"], "total", label="one-layer Transformer", bounds=UNIT)
     threshold(axes[0], 0.01, "0.01")
     curve(axes[1], data["hinge"], "total", label="one-layer Transformer", colour=1)
-    threshold(axes[1], EPSILON, "ε = √(log M1 / B)")
+    threshold(axes[1], epsilon(settings), "ε = √(log M1 / B)")
     for axis, name in zip(axes, ("0-1 error", "hinge loss"), strict=True):
         threshold(axis, 1.0, "S₁ = 1", vertical=True)
         axis.set_xlabel("S₁ = a + b")
@@ -89,7 +102,7 @@ def fig3a(results: Results) -> Figure:
     return figure
 
 
-def fig3b(results: Results) -> Figure:
+def fig3b(results: Results, settings: Settings) -> Figure:
     """Error against test length for several α', in and out of domain."""
     data = results["lengths"].sel(setting="standard")
     figure, axes = panels(2, ("3(B) in domain", "3(B) out of domain"))
@@ -104,11 +117,16 @@ def fig3b(results: Results) -> Figure:
     return figure
 
 
-def fig4(results: Results) -> Figure:
+def fig4(results: Results, settings: Settings) -> Figure:
     """The Transformer in context against classifiers fitted to the context."""
     data = results["classifiers"]
     cells = [("in", 0.8), ("in", 0.6), ("out", 0.8), ("out", 0.6)]
-    titles = ("4(A) α' = 0.8, in domain", "4(B) α' = 0.6, in domain", "4(A) out of domain", "4(B) out of domain")
+    titles = (
+        "4(A) α' = 0.8, in domain",
+        "4(B) α' = 0.6, in domain",
+        "4(A) out of domain",
+        "4(B) out of domain",
+    )
     figure, axes = panels(4, titles, width=3.4)
     for axis, (domain, fraction) in zip(axes, cells, strict=True):
         part = data.sel(domain=domain, fraction=fraction)
@@ -123,41 +141,54 @@ def fig4(results: Results) -> Figure:
     return figure
 
 
-def fig5a(results: Results) -> Figure:
+def fig5a(results: Results, settings: Settings) -> Figure:
     """Error and loss against the pruning rate, out of domain, and the neurons' norms."""
     data = results["pruned"].sel(setting="low-alpha")
     figure, axes = panels(3, ("5(A) 0-1 error out of domain", "5(A) hinge loss out of domain", "5(A) norms of neurons, seed 0"))
     for axis, name in zip(axes, ("error", "hinge"), strict=False):
         for colour, order in enumerate(data["order"].values):
             part = data[name].sel(domain="out", order=order)
-            curve(axis, part, "rate", label=str(order), colour=colour, bounds=UNIT if name == "error" else (0, np.inf))
+            curve(
+                axis,
+                part,
+                "rate",
+                label=str(order),
+                colour=colour,
+                bounds=UNIT if name == "error" else (0, np.inf),
+            )
         threshold(axis, 0.15, "15 %", vertical=True)
         axis.set_xlabel("pruning rate")
         axis.set_ylabel("0-1 error" if name == "error" else "hinge loss")
         axis.legend()
     norms = np.sort(data["neuron_norm"].isel(seed=0).values)
     axes[2].bar(np.linspace(0, 1, len(norms)), norms, width=1 / len(norms), color=COLOURS[5])
-    threshold(axes[2], SMALL_NORM, "M2^(-1/2)")
+    threshold(axes[2], small_norm(settings), "M2^(-1/2)")
     axes[2].set_xlabel("neurons, smallest first")
     axes[2].set_ylabel("norm of row of W_O W_V")
-    axes[2].legend()
     return figure
 
 
-def fig5b(results: Results) -> Figure:
+def fig5b(results: Results, settings: Settings) -> Figure:
     """Out-of-domain error of pruned models against α'."""
     data = results["pruned-fractions"].sel(setting="low-alpha")
     figure, axes = panels(2, ("5(B) 0-1 error out of domain", "5(B) hinge loss out of domain"))
     for axis, name in zip(axes, ("error", "hinge"), strict=True):
         for colour, kind in enumerate(data["kind"].values):
-            curve(axis, data[name].sel(kind=kind), "fraction", label=str(kind), colour=colour, bounds=(0, np.inf))
+            curve(
+                axis,
+                data[name].sel(kind=kind),
+                "fraction",
+                label=str(kind),
+                colour=colour,
+                bounds=(0, np.inf),
+            )
         axis.set_xlabel("matching fraction α'")
         axis.set_ylabel("0-1 error" if name == "error" else "hinge loss")
         axis.legend()
     return figure
 
 
-def fig7(results: Results) -> Figure:
+def fig7(results: Results, settings: Settings) -> Figure:
     """Error on unseen tasks against the number of training tasks."""
     data = results["tasks"]
     figure, axes = panels(1, ("7: number of training tasks",), width=5.2)
@@ -173,7 +204,7 @@ def fig7(results: Results) -> Figure:
     return figure
 
 
-FIGURES: dict[str, Callable[[Results], Figure]] = {
+FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
     "generalisation": generalisation, "fig2ab": fig2ab, "fig2cd": fig2cd, "fig3a": fig3a, "fig3b": fig3b,
     "fig4": fig4, "fig5a": fig5a, "fig5b": fig5b, "fig7": fig7,
 }  # fmt: skip

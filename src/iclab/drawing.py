@@ -50,10 +50,17 @@ def curve(
     """The mean over seeds against coordinate x, with its interval as a band."""
     mean, low, high = band(data.transpose(..., x), bounds)
     chosen = COLOURS[colour % len(COLOURS)]
-    axis.plot(data[x], mean, color=chosen, label=label, **({"lw": 1.6, "marker": "o", "ms": 3} | line))
+    look: dict[str, Any] = {"lw": 1.6, "marker": "o", "ms": 3} | line
+    axis.plot(data[x], mean, color=chosen, label=label, **look)
     axis.fill_between(data[x], low, high, color=chosen, alpha=0.18, lw=0)
 
 
 def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
-    """A dashed line at a number the claim states."""
-    (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8, label=label)
+    """A dashed line at a number the claim states, named where it stands."""
+    (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8)
+    if vertical:
+        place: dict[str, Any] = {"xy": (value, 1.0), "xytext": (3, -3), "va": "top", "ha": "left"}
+    else:
+        place = {"xy": (1.0, value), "xytext": (-2, 2), "va": "bottom", "ha": "right"}
+    along = axis.get_xaxis_transform() if vertical else axis.get_yaxis_transform()
+    axis.annotate(label, xycoords=along, textcoords="offset points", fontsize=8, color="#333333", **place)

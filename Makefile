@@ -1,0 +1,29 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install reproduce test clean
+
+install: $(VENV)/installed  ## make .venv with the iclab command
+
+reproduce: install  ## the main job: all papers, quick profile
+	$(BIN)/iclab reproduce
+
+test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+# Touching a stamp after pip keeps "make" from installing again; the constraints file fixes every version.
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build src/*.egg-info

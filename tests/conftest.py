@@ -1,0 +1,36 @@
+"""Shared by all tests. Shapes in signatures are checked (jaxtyping + beartype), and warnings are errors."""
+
+import os
+
+import pytest
+from jaxtyping import install_import_hook
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+with install_import_hook("iclab", "typecheck.check"):
+    import iclab  # noqa: F401
+    from iclab import ensemble
+
+import jax
+
+ensemble.use_all_cores()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="also run the tests that train for long")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--slow"):
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="needs --slow"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_programs(tmp_path_factory):
+    """Programs compiled by one test are there for the next, also where a test starts a process of its own."""
+    folder = str(tmp_path_factory.mktemp("compiled"))
+    os.environ["ICLAB_CACHE"] = folder
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)

@@ -1,0 +1,28 @@
+import jax
+import numpy as np
+import pytest
+
+import small
+from iclab.baselines import BASELINES, baseline_errors, contexts, predict
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_solves_a_separable_context(name):
+    random = np.random.default_rng(0)
+    labels = np.repeat([1.0, -1.0], 10)
+    inputs = labels[:, None] * np.array([3.0, 0.0]) + 0.1 * random.normal(size=(20, 2))
+    assert predict(name, inputs, labels, np.array([3.0, 0.0])) == 1.0
+    assert predict(name, inputs, labels, np.array([-3.0, 0.0])) == -1.0
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_context_of_one_class_predicts_that_class(name):
+    assert predict(name, np.eye(3), np.array([-1.0, -1.0, -1.0]), np.ones(3)) == -1.0
+
+
+def test_baselines_see_the_contexts_of_the_world_and_get_better_with_length():
+    inputs, labels, targets = contexts(small.world(matching_fraction=1.0), jax.random.key(0), 40)
+    assert inputs.shape == (40, 11, 8) and labels.shape == (40, 11) and set(targets) == {-1.0, 1.0}
+    wrong = baseline_errors([(inputs, labels, targets)], [1, 10], jobs=1)
+    assert wrong.shape == (1, 5, 2)
+    assert np.all(wrong[0, :, 1] < wrong[0, :, 0])

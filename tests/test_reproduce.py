@@ -1,0 +1,154 @@
+"""`iclab reproduce` from end to end at the smoke profile, and what a user can do wrong."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import iclab
+from iclab import cli
+from iclab.errors import InputError
+from iclab.papers import PAPERS
+
+FIELDS = {
+    "id", "paper", "source", "statement", "rule", "verdict", "measured", "low", "high",
+    "seeds", "profile", "settings", "unstated", "seconds",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Every experiment of every paper, two seeds, a few steps."""
+    return iclab.reproduce(profile="smoke", out=tmp_path_factory.mktemp("runs") / "all", save_models=True)
+
+
+def command(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])
+    status = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        status = stop.code or 0
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_every_claim_has_an_entry_with_the_agreed_fields(run):
+    entries = json.loads((run.directory / "claims.json").read_text())
+    expected = [claim.id for paper in PAPERS.values() for claim in paper.claims(paper.settings["smoke"])]
+    assert [entry["id"] for entry in entries] == expected
+    for entry in entries:
+        assert entry.keys() >= FIELDS
+        assert entry["verdict"] == "not-attempted"  # smoke says nothing about the science
+        assert entry["settings"]["steps"] == 40
+
+
+def test_the_page_is_self_contained_and_names_every_claim(run):
+    page = (run.directory / "index.html").read_text()
+    for entry in run.claims:
+        assert f'id="{entry["id"]}"' in page
+    assert "<script" not in page
+    loads = re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']*|url\((?!#)[^)]*|@import""", page)
+    assert loads == []
+    assert page.count("<svg") == sum(len(list((run.directory / "figures" / paper).glob("*.svg"))) for paper in PAPERS)
+
+
+def test_saved_models_hold_the_letters_of_the_paper_and_answer_as_the_code_does(run):
+    import jax
+
+    import reference
+    from iclab.papers.nonlinear_icl.settings import recipe
+
+    with np.load(run.directory / "models" / "nonlinear-icl-standard" / "standard-1.npz", allow_pickle=False) as file:
+        letters = dict(file)
+    assert {name: letters[name].shape for name in ("W_Q", "W_K", "W_V", "W_O", "a")} == {
+        "W_Q": (60, 60), "W_K": (60, 60), "W_V": (60, 60), "W_O": (300, 60), "a": (300,),
+    }  # fmt: skip
+    assert letters["relevant"].shape == (6, 30) and letters["irrelevant"].shape == (24, 30)
+    assert letters["label_embedding"].shape == (30,)
+    assert not np.allclose(letters["W_O"], 0)
+    settings = PAPERS["nonlinear-icl"].settings["smoke"]
+    prompt = recipe(settings, settings.matching_fraction).world.sample(jax.random.key(0), 0)
+    output, _ = reference.forward(letters, prompt.tokens(), prompt.present)
+    assert np.isfinite(output)
+    assert len(list((run.directory / "models" / "nonlinear-icl-tasks").glob("*.npz"))) == 30
+
+
+def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(run):
+    again = iclab.reproduce(profile="smoke", out=run.directory, save_models=True)
+    assert json.dumps(again.claims) == json.dumps(run.claims)
+
+
+def test_one_claim_alone_gives_the_numbers_it_had_among_all(run, tmp_path):
+    alone = iclab.reproduce("feature-selection/thm2", profile="smoke", out=tmp_path / "one")
+    among = next(entry for entry in run.claims if entry["id"] == "feature-selection/thm2")
+    assert alone.claims[0]["measured"] == among["measured"]
+    assert set(alone.results) == {"feature-selection/generalisation"}
+
+
+def test_claims_prints_the_table_of_a_finished_run(run, monkeypatch, capsys):
+    status, out, _ = command(monkeypatch, capsys, "claims", run.directory)
+    assert status == 0 and "nonlinear-icl/fig7" in out and "not-attempted" in out
+
+
+def test_list_names_claims_and_help_teaches(monkeypatch, capsys):
+    status, out, _ = command(monkeypatch, capsys, "list", "nonlinear-icl/fig2")
+    assert status == 0 and out.count("nonlinear-icl/fig2") == 4
+    status, out, _ = command(monkeypatch, capsys, "reproduce", "--help")
+    assert status == 0
+    assert "continues an interrupted run" in " ".join(out.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["reproduce", "nonlinear-icl/thm3.33"], "'nonlinear-icl/thm3.33'. Did you mean 'nonlinear-icl/thm3.3'?"),
+        (["list", "nonlinear-ilc"], "Did you mean 'nonlinear-icl'?"),
+        (["reproduce", "--profile", "fast"], "profile 'fast' is unknown"),
+        (["reproduce", "--seeds", "0"], "--seeds is 0; at least one seed is needed."),
+        (["reproduce", "--set", "relevant_patterns=-6"], "relevant_patterns is -6"),
+        (["reproduce", "nonlinear-icl", "--set", "relevant_patterns=8"], "need 32 orthogonal directions, but"),
+        (["reproduce", "--set", "matching_fraction=1.2"], "matching_fraction is 1.2; a fraction must lie in [0, 1]."),
+        (["reproduce", "--set", "neurons=0"], "neurons is 0; it must be positive."),
+        (["reproduce", "--set", "matching_fracton=0.5"], "Did you mean 'matching_fraction'?"),
+        (["reproduce", "--set", "steps=many"], "--set steps=many: steps takes a value like"),
+        (["reproduce", "--set", "steps"], "write it as name=value"),
+        (["claims", "/nowhere/at/all"], "holds no claims.json"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentence, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command(monkeypatch, capsys, *arguments)
+    assert status == 2
+    assert sentence in err and err.startswith("iclab: ") and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_run_is_refused_by_the_command(run, monkeypatch, capsys):
+    status, _, err = command(
+        monkeypatch, capsys, "reproduce", "feature-selection", "--profile", "smoke", "--out", run.directory
+    )
+    assert status == 2 and "holds another run (all papers, profile smoke, 2 seeds)" in err
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    from iclab.experiments import Lab
+
+    def stop(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Lab, "evaluate", stop)
+    out = tmp_path / "run"
+    status, printed, _ = command(monkeypatch, capsys, "reproduce", "feature-selection", "--profile", "smoke", "--out", out)
+    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+    assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()
+    monkeypatch.undo()
+    resumed = iclab.reproduce("feature-selection", profile="smoke", out=out)
+    assert len(resumed.claims) == len(PAPERS["feature-selection"].claims(PAPERS["feature-selection"].settings["smoke"]))
+
+
+def test_unknown_ids_raise_in_python_too():
+    with pytest.raises(InputError, match="Did you mean"):
+        iclab.reproduce("nonlinear-icl/fig9z")

@@ -1,0 +1,78 @@
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from iclab.errors import InputError
+from iclab.runs.store import Store
+
+IDENTITY = {"ids": ["nonlinear-icl/thm3.3"], "profile": "smoke", "seeds": 2}
+
+
+def data():
+    return xr.Dataset({"error": (("setting", "seed"), np.array([[0.1, np.nan]]))}, {"setting": ["a"], "seed": [0, 1]})
+
+
+def test_a_result_is_kept_for_the_same_run(tmp_path):
+    Store(tmp_path / "run", IDENTITY).save_result("paper/one", data(), 1.5)
+    kept = Store(tmp_path / "run", IDENTITY).load_result("paper/one")
+    assert kept is not None
+    xr.testing.assert_equal(kept, data())
+    assert kept.attrs["seconds"] == 1.5
+    assert Store(tmp_path / "run", IDENTITY).load_result("paper/two") is None
+
+
+def test_the_folder_of_another_run_is_refused_and_not_touched(tmp_path):
+    Store(tmp_path, IDENTITY)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=r"holds another run \(nonlinear-icl/thm3.3, profile smoke, 2 seeds\)"):
+        Store(tmp_path, IDENTITY | {"seeds": 8})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_is_no_run_is_refused_and_not_touched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(InputError, match="is not a run of iclab"):
+        Store(tmp_path, IDENTITY)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="is a file; --out needs a folder"):
+        Store(tmp_path / "out", IDENTITY)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write to"):
+        Store(tmp_path / "file" / "below", IDENTITY)
+
+
+def test_a_truncated_manifest_is_named(tmp_path):
+    Store(tmp_path, IDENTITY)
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(manifest.read_text()[:40])
+    with pytest.raises(InputError, match=r"manifest\.json is damaged"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_damaged_or_foreign_result_is_not_used(tmp_path):
+    store = Store(tmp_path / "run", IDENTITY)
+    store.save_result("paper/one", data(), 1.0)
+    path = tmp_path / "run" / "results" / "paper" / "one.nc"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert store.load_result("paper/one") is None
+    other = Store(tmp_path / "other", IDENTITY | {"seeds": 3})
+    other.save_result("paper/one", data(), 1.0)
+    path.write_bytes((tmp_path / "other" / "results" / "paper" / "one.nc").read_bytes())
+    assert store.load_result("paper/one") is None
+
+
+def test_the_manifest_says_what_ran_where(tmp_path):
+    Store(tmp_path, IDENTITY)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["identity"] == IDENTITY
+    assert manifest["packages"]["jax"] and manifest["devices"] and manifest["python"]

@@ -1,0 +1,113 @@
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+
+import small
+from iclab import ensemble, training
+from iclab.errors import InputError
+from iclab.evaluation import Jobs, errors, evaluate
+from iclab.losses import hinge
+from iclab.training import Training, train
+from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
+
+RECORD = [0, 20, 40]
+
+
+def leaves(tree):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def test_members_are_the_same_together_one_at_a_time_and_again():
+    together, record = train(small.members(range(5)), hinge, RECORD)
+    again, _ = train(small.members(range(5)), hinge, RECORD)
+    assert all(np.array_equal(a, b) for a, b in zip(leaves(together.model), leaves(again.model), strict=True))
+    for seed in (0, 3):
+        alone, alone_record = train(small.members([seed]), hinge, RECORD)
+        for a, b in zip(leaves(together.model), leaves(alone.model), strict=True):
+            assert np.array_equal(a[seed], b[0])
+        assert np.array_equal(record["training_loss"][seed, 1:], alone_record["training_loss"][0, 1:])
+
+
+def test_the_key_of_a_member_is_a_function_of_its_identity():
+    data = [
+        jax.random.key_data(ensemble.member_key(name, seed)).tolist() for name, seed in (("a", 0), ("a", 1), ("b", 0), ("a", 0))
+    ]
+    assert data[0] == data[3]
+    assert len({tuple(d) for d in data}) == 3
+
+
+def test_how_often_the_training_is_recorded_does_not_change_it():
+    often, _ = train(small.members([0]), hinge, [0, 5, 17, 40])
+    once, _ = train(small.members([0]), hinge, [40])
+    assert all(np.array_equal(a, b) for a, b in zip(leaves(often.model), leaves(once.model), strict=True))
+
+
+def test_settings_traced_and_ensembles_of_other_sizes_do_not_recompile():
+    compiled = training._compiled_advance(hinge, ())
+    train(small.members(range(2)), hinge, RECORD)
+    traces = compiled._cache_size()
+    mixed = ensemble.stack(
+        [
+            small.member(the_world=small.world(matching_fraction=fraction, tasks=tasks, length=length), step_size=step)
+            for fraction, tasks, length, step in (
+                (0.5, cyclic_tasks(4), 5, 0.1),
+                (0.9, all_tasks(4), 9, 3.0),
+                (1.0, cyclic_tasks(4), 10, 1.0),
+            )
+        ]
+    )
+    train(mixed, hinge, [0, 3])
+    assert compiled._cache_size() == traces
+
+
+def test_a_step_is_plain_sgd():
+    """One step of the compiled loop against the gradient of the mean loss of its own batch."""
+    member = small.member()
+    start, _ = train(ensemble.stack([member]), hinge, [0])
+    after, _ = train(ensemble.stack([member]), hinge, [1])
+    model = ensemble.unstack(start.model, 0)
+    key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 0)
+    gradient = jax.grad(lambda m: training._batch_loss(m, member.world, hinge, key, 32)[0])(model)
+    for before, now, slope in zip(leaves(model), leaves(ensemble.unstack(after.model, 0)), leaves(gradient), strict=True):
+        assert np.allclose(now, before - 1.0 * slope, atol=1e-6)
+
+
+def test_divergence_is_recorded_for_the_member_and_leaves_the_others_alone():
+    mixed = ensemble.stack([small.member(seed=0), small.member(seed=1, step_size=1e30), small.member(seed=2)])
+    states, _ = train(mixed, hinge, [0, 30])
+    assert training.diverged(states).tolist() == [False, True, False]
+    assert states.diverged_at[0] == -1 and 0 <= states.diverged_at[1] < 30
+    alone, _ = train(small.members([2]), hinge, [0, 30])
+    assert np.array_equal(states.model.output_weights[2], alone.model.output_weights[0])
+
+
+@pytest.mark.parametrize("schedule", [[], [5, 5], [10, 0], [-1, 3]])
+def test_a_bad_schedule_is_refused(schedule):
+    with pytest.raises(InputError, match="record_at must be increasing"):
+        train(small.members([0]), hinge, schedule)
+
+
+def test_bad_training_settings_are_refused():
+    with pytest.raises(InputError, match="batch is 0"):
+        Training(batch=0)
+    with pytest.raises(InputError, match="step_size is -1"):
+        Training(step_size=-1.0)
+
+
+def losses_after_training(name, basis_seed, seeds):
+    one = small.world(basis_seed=basis_seed)
+    trained = ensemble.stack([small.member(name, seed, the_world=one, step_size=4.0) for seed in seeds])
+    states, _ = train(trained, hinge, [0, 150])
+    unseen = small.world(basis_seed=basis_seed, tasks=without(all_tasks(4), cyclic_tasks(4)))
+    keys = ensemble.stack([ensemble.member_key(f"{name}/test", seed) for seed in seeds])
+    jobs = Jobs(states.model, np.zeros(len(seeds)), ensemble.stack([unseen] * len(seeds)), keys)
+    return evaluate(errors(hinge), jobs, 2000)["hinge"]
+
+
+def test_a_random_orthogonal_basis_gives_the_same_distribution_of_errors():
+    """Stopped in the middle of learning, where losses spread most, so that a difference could show."""
+    aligned = losses_after_training("aligned", None, range(24))
+    rotated = losses_after_training("rotated", 9, range(24))
+    assert 0.0 < np.mean(aligned) < 0.999 and np.std(aligned) > 0
+    assert scipy.stats.ks_2samp(aligned, rotated).pvalue > 1e-3

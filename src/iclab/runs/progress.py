@@ -1,0 +1,67 @@
+"""Progress with an estimate of the time left: a live bar on a terminal, one line per experiment elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(75)
+    '1 min 15 s'
+    """
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
+
+
+class RunProgress:
+    """Progress over experiments of different cost. Costs are rough, so the time left is an estimate and says so."""
+
+    def __init__(self, console: Console, total: float) -> None:
+        self._console = console
+        self._total = max(total, 1e-9)
+        self._done = 0.0
+        self._share = 0.0
+        self._cost = 0.0
+        self._began = time.perf_counter()
+        self._bar = Progress(
+            BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}"), console=console, transient=True, disable=not console.is_terminal,
+        )  # fmt: skip
+        self._task = self._bar.add_task("starting", total=1.0, left="")
+
+    def __enter__(self) -> RunProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def begin(self, name: str, cost: float) -> None:
+        """An experiment of this cost starts."""
+        self._cost, self._share = cost, 0.0
+        self.update(name, 0.0)
+
+    def update(self, what: str, fraction: float) -> None:
+        """The current experiment is at this fraction of its present part."""
+        self._share = max(self._share, 0.95 * fraction)
+        done = (self._done + self._cost * self._share) / self._total
+        self._bar.update(self._task, completed=done, description=what, left=self._left(done))
+
+    def end(self, name: str, note: str) -> None:
+        """The current experiment is finished."""
+        self._done += self._cost
+        self._cost = self._share = 0.0
+        left = self._left(self._done / self._total)
+        self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: {note}[dim]{left and ', '}{left}[/]")
+
+    def _left(self, done: float) -> str:
+        elapsed = time.perf_counter() - self._began
+        if done >= 1.0 - 1e-9 or done < 0.02:
+            return ""
+        return f"about {duration(elapsed * (1 - done) / done)} left"

@@ -58,7 +58,9 @@ class RunProgress:
         self._done += self._cost
         self._cost = self._share = 0.0
         left = self._left(self._done / self._total)
-        self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: {note}[dim]{left and ', '}{left}[/]")
+        self._console.print(
+            f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: {note}[dim]{left and ', '}{left}[/]"
+        )
 
     def _left(self, done: float) -> str:
         elapsed = time.perf_counter() - self._began

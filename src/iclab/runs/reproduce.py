@@ -67,7 +67,9 @@ def check_names(papers: Sequence[Paper], profile: str, changes: Mapping[str, str
     known = sorted({field.name for paper in papers for field in dataclasses.fields(paper.settings[profile])})
     for name in changes:
         if name not in known:
-            raise InputError(f"--set {name}: no setting of {', '.join(p.id for p in papers)} has this name. {nearest(name, known)}")
+            raise InputError(
+                f"--set {name}: no setting of {', '.join(p.id for p in papers)} has this name. {nearest(name, known)}"
+            )
 
 
 def reproduce(

@@ -86,7 +86,10 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A statement of a paper. `needs` names the experiments whose results the checks read; `figure` draws it."""
+    """A statement of a paper. `needs` names the experiments whose results it reads, `figure` and `table` what shows it.
+
+    Where a claim is split by what the paper leaves unstated, `choice` names the choice of this row.
+    """
 
     id: str
     source: str
@@ -95,6 +98,8 @@ class Claim:
     needs: tuple[str, ...]
     figure: str | None = None
     unstated: tuple[str, ...] = ()
+    choice: str = ""
+    table: str | None = None
 
     @property
     def paper(self) -> str:
@@ -105,6 +110,15 @@ class Claim:
     def rule(self) -> str:
         """All checks in words."""
         return "; ".join(f"{check.name} {check.rule}" for check in self.checks)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A small table of results, for the page."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 SEVERITY = (Verdict.differs, Verdict.inconclusive, Verdict.reproduced)
@@ -148,7 +162,9 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "lost_seeds": deciding["lost"],
         "checks": checks,
         "unstated": list(claim.unstated),
+        "choice": claim.choice,
         "figure": claim.figure,
+        "table": claim.table,
     }
 
 

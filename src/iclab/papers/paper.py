@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from iclab.claims import Claim, Results
+from iclab.claims import Claim, Results, Table
 from iclab.experiments import Lab
 
 
@@ -51,3 +51,4 @@ class Paper:
     experiments: Mapping[str, Experiment]
     claims: Callable[[Any], tuple[Claim, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
+    tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import collections
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 
+from iclab.claims import Table
 from iclab.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ def _inline(svg: str, prefix: str) -> str:
     return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
 
 
-def write_page(store: Store, claims: Sequence[dict[str, Any]], seconds: float) -> None:
-    """index.html from the claims and the figures in the run directory."""
+def write_page(
+    store: Store, claims: Sequence[dict[str, Any]], tables: Mapping[str, Mapping[str, Table]], seconds: float
+) -> None:
+    """index.html from the claims, the tables (by paper) and the figures in the run directory."""
     template = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     ).from_string((resources.files("iclab.report") / "page.html").read_text())
@@ -52,7 +55,9 @@ def write_page(store: Store, claims: Sequence[dict[str, Any]], seconds: float) -
                     "claims": [entry["id"] for entry in own if entry["figure"] == name],
                 }
         if own:
-            papers.append({"paper": paper, "claims": own, "figures": figures, "counts": _counts(own)})
+            papers.append(
+                {"paper": paper, "claims": own, "figures": figures, "tables": tables[paper.id], "counts": _counts(own)}
+            )
     page = template.render(papers=papers, number=number, seconds=seconds, identity=store.identity, counts=_counts(claims))
     store.write("index.html", page.encode())
 

@@ -16,7 +16,7 @@ import jax
 import xarray as xr
 from rich.console import Console
 
-from iclab.claims import Claim, judge
+from iclab.claims import Claim, Table, judge
 from iclab.ensemble import use_all_cores
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
@@ -139,10 +139,13 @@ def reproduce(
         console.print(f"interrupted; the same command with --out {directory} continues where it stopped.", markup=False)
         raise
     entries = []
+    tables: dict[str, dict[str, Table]] = {}
     for paper in papers:
         own = {name.split("/", 1)[1]: data for name, data in results.items() if name.startswith(f"{paper.id}/")}
         for name in dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure):
             _draw(store, paper, name, own, settings[paper.id])
+        wanted = dict.fromkeys(claim.table for claim in claims if claim.paper == paper.id and claim.table)
+        tables[paper.id] = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
         for claim in claims:
             if claim.paper == paper.id:
                 entries.append(
@@ -154,7 +157,7 @@ def reproduce(
                     }
                 )
     store.write_json("claims.json", entries)
-    write_page(store, entries, time.perf_counter() - began)
+    write_page(store, entries, tables, time.perf_counter() - began)
     console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {duration(clock.seconds)} of it compiling[/]")
     return Run(directory, entries, results)
 

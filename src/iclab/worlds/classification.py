@@ -1,8 +1,9 @@
-"""Binary classification in context: the world of seeds nonlinear-icl and feature-selection.
+"""Binary classification in context: the world of nonlinear-icl, feature-selection and mamba-outliers.
 
 An input is x = λ μ_j + κ ν_k + n: a relevant pattern, an irrelevant one and bounded noise. A task is an ordered pair of
 decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context example
-carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label column holds ±q.
+carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label columns hold ±q (a
+single column with q = 1 for mamba-outliers). Contexts may carry additive outliers (`iclab.worlds.outliers`).
 
 Queries carry a decisive pattern of their task, each label equally often in a batch: drawn "x_query ~ D" as printed
 (Section 2.1 of nonlinear-icl), most queries would have a random label that nothing can learn.
@@ -21,6 +22,7 @@ from jaxtyping import Array, Float, Int, Key
 from iclab.errors import require, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
+from iclab.worlds.outliers import Outliers
 
 # Fields are NumPy arrays when a world is built on the host and JAX arrays when it is traced: typed as Any, shapes checked.
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
@@ -31,7 +33,7 @@ class Classification(eqx.Module):
 
     | word | letter |
     |---|---|
-    | dictionary | rows (μ_j; 0), (ν_k; 0), zero padding, and last (0; q) |
+    | dictionary | rows (μ_j; 0), (ν_k; 0), (v*_s; 0), zero padding, and last (0; q) |
     | tasks | pairs (a, b); only the first `task_count` rows are drawn |
     | relevant_patterns, irrelevant_patterns | M1, M2 |
     | matching_fraction | α in training, α' in tests |
@@ -39,6 +41,7 @@ class Classification(eqx.Module):
     | relevant_low, relevant_high | range of λ |
     | irrelevant_low, irrelevant_high | range of κ, (-K, K) |
     | noise_norm | τ, the norm of n (uniform on the sphere) |
+    | outlier_patterns | V |
     """
 
     dictionary: Float[Any, "*members atoms columns"]
@@ -53,6 +56,8 @@ class Classification(eqx.Module):
     irrelevant_low: Float[Any, "*members"]
     irrelevant_high: Float[Any, "*members"]
     noise_norm: Float[Any, "*members"]
+    outlier_patterns: Int[Any, "*members"]
+    outliers: Outliers | None
     feature_columns: int = eqx.field(static=True)
     maximum_length: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
@@ -64,13 +69,15 @@ class Classification(eqx.Module):
 
     def letters(self) -> dict[str, np.ndarray]:
         """The patterns, as rows, and the label embedding q, for files that others read."""
-        first, second = int(self.relevant_patterns), int(self.relevant_patterns + self.irrelevant_patterns)
+        counts = (self.relevant_patterns, self.irrelevant_patterns, self.outlier_patterns)
+        first, second, third = (int(end) for end in np.cumsum(counts))
         features = np.asarray(self.dictionary)[:, : self.feature_columns]
-        return {
+        letters = {
             "relevant": features[:first],
             "irrelevant": features[first:second],
             "label_embedding": np.asarray(self.dictionary)[-1, self.feature_columns :],
         }
+        return letters if self.outliers is None else letters | {"outliers": features[second:third]}
 
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
         """One prompt; even-numbered ones have target +1, odd ones -1.
@@ -78,10 +85,11 @@ class Classification(eqx.Module):
         All choices of the prompt come from one draw of uniforms: random bits are a good part of a training step's time.
         """
         tokens = self.maximum_length + 1
-        uniforms = jax.random.uniform(key, (5 * tokens + 1,))
-        pattern_draw, irrelevant_draw, size_draw, label_draw, scale_draw = uniforms[1:].reshape(5, tokens)
-        row = jnp.minimum((uniforms[0] * self.task_count).astype(int), self.task_count - 1)
-        task = jnp.asarray(self.tasks)[row]
+        draws = 5 if self.outliers is None else 7
+        uniforms = jax.random.uniform(key, (draws * tokens + 1,))
+        columns = uniforms[1:].reshape(draws, tokens)
+        pattern_draw, irrelevant_draw, size_draw, label_draw, scale_draw = columns[:5]
+        task = jnp.asarray(self.tasks)[_pick(uniforms[0], self.task_count)]
         positive, negative = task[0], task[1]
         target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
 
@@ -89,26 +97,30 @@ class Classification(eqx.Module):
         pattern = pattern.at[-1].set(jnp.where(target > 0, positive, negative))
         coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
         label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
+        present = jnp.arange(tokens) < self.context_length
+        atoms = [pattern, self.relevant_patterns + _pick(irrelevant_draw, self.irrelevant_patterns)]
+        coefficients = [
+            self.relevant_low + (self.relevant_high - self.relevant_low) * scale_draw,
+            self.irrelevant_low + (self.irrelevant_high - self.irrelevant_low) * size_draw,
+        ]
+        outlier = None
+        if self.outliers is not None:
+            outlier = self.outliers.flags(columns[5], present)
+            label = jnp.where(outlier, self.outliers.labels(label, label_draw), label)
+            first = self.relevant_patterns + self.irrelevant_patterns
+            atoms.append(first + _pick(columns[6], self.outlier_patterns))
+            coefficients.append(jnp.where(outlier, self.outliers.magnitude, 0.0))
         label = label.at[-1].set(0.0)
-        which = jnp.floor(irrelevant_draw * self.irrelevant_patterns).astype(int)
-        irrelevant = self.relevant_patterns + jnp.minimum(which, self.irrelevant_patterns - 1)
-        last = jnp.full((tokens,), self.dictionary.shape[0] - 1)
         return Prompt(
-            atoms=jnp.stack([pattern, irrelevant, last], axis=1),
-            coefficients=jnp.stack(
-                [
-                    self.relevant_low + (self.relevant_high - self.relevant_low) * scale_draw,
-                    self.irrelevant_low + (self.irrelevant_high - self.irrelevant_low) * size_draw,
-                    label,
-                ],
-                axis=1,
-            ),
-            present=(jnp.arange(tokens) < self.context_length).at[-1].set(True),
+            atoms=jnp.stack([*atoms, jnp.full((tokens,), self.dictionary.shape[0] - 1)], axis=1),
+            coefficients=jnp.stack([*coefficients, label], axis=1),
+            present=present.at[-1].set(True),
             pattern=pattern,
             label=label,
             target=target,
             dictionary=jnp.asarray(self.dictionary),
             noise=self._noise(jax.random.fold_in(key, 1), tokens) if self.noisy else None,
+            outlier=outlier,
         )
 
     def _context_patterns(self, draw: Float[Array, " tokens"], a: Array, b: Array) -> Int[Array, " tokens"]:
@@ -129,6 +141,11 @@ class Classification(eqx.Module):
         return jnp.pad(self.noise_norm * direction, ((0, 0), (0, self.columns - self.feature_columns)))
 
 
+def _pick(uniform: Float[Array, "*shape"], count: Any) -> Int[Array, "*shape"]:
+    """A number in 0..count-1 from a uniform; the minimum guards against a product that rounds up to `count`."""
+    return jnp.minimum(jnp.floor(uniform * count).astype(int), count - 1)
+
+
 def classification(
     patterns: Patterns,
     tasks: np.ndarray,
@@ -141,6 +158,7 @@ def classification(
     irrelevant_range: tuple[float, float] = (-0.5, 0.5),
     noise_norm: float = 0.0,
     noisy: bool | None = None,
+    outliers: Outliers | None = None,
 ) -> Classification:
     """A checked world on these patterns and tasks. `noisy` forces the noise path even where τ = 0, so that worlds stack."""
     length = context_length if maximum_length is None else maximum_length
@@ -159,6 +177,10 @@ def classification(
     require(
         bool(np.all((tasks >= 0) & (tasks < count)) and np.all(tasks[:, 0] != tasks[:, 1])),
         f"every task must name two different relevant patterns out of 0..{count - 1}.",
+    )
+    require(
+        outliers is None or len(patterns.outliers) > 0,
+        "outliers are asked for, but the patterns have no outlier directions; make them with orthogonal_patterns(outliers=V).",
     )
     feature_columns, label_columns = patterns.dimension, len(label_embedding)
     dictionary = np.zeros((feature_columns + 1, feature_columns + label_columns))
@@ -180,6 +202,8 @@ def classification(
         irrelevant_low=np.float32(irrelevant_range[0]),
         irrelevant_high=np.float32(irrelevant_range[1]),
         noise_norm=np.float32(noise_norm),
+        outlier_patterns=np.int32(len(patterns.outliers)),
+        outliers=outliers,
         feature_columns=feature_columns,
         maximum_length=length,
         noisy=noise_norm > 0 if noisy is None else noisy,

@@ -83,24 +83,22 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 
 
 def print_claims(entries: list[dict[str, Any]]) -> None:
-    """One line per claim, then the counts."""
+    """One line per claim, with the rule of the check that decided where there is room for it; then the counts."""
+    wide = OUT.width >= 140
     table = Table(box=None, pad_edge=False)
-    for column, style in (
-        ("claim", ""),
-        ("verdict", ""),
-        ("measured [95 % interval]", ""),
-        ("rule of the deciding check", "dim"),
-    ):
-        table.add_column(column, style=style, overflow="fold", no_wrap=column in ("claim", "verdict"))
+    for column in ("claim", "verdict", "measured [95 % interval]"):
+        table.add_column(column, no_wrap=True)
+    if wide:
+        table.add_column("rule of the deciding check", style="dim", overflow="fold")
     for entry in entries:
         deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
         verdict = str(entry["verdict"])
-        table.add_row(
+        row = [
             entry["id"],
             f"[{COLOURS[verdict]}]{verdict}[/]",
             f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]",
-            f"{deciding['name']} {deciding['rule']}",
-        )
+        ]
+        table.add_row(*row, *([f"{deciding['name']} {deciding['rule']}"] if wide else []))
     OUT.print(table)
     counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in COLOURS}
     OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)

@@ -161,12 +161,12 @@ def _dataset(
     arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
     coordinates: Mapping[str, Sequence[Any]],
 ) -> xr.Dataset:
-    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis."""
+    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis, numbered from 0."""
     variables = {}
+    axes: dict[str, Sequence[Any]] = {}
     for key, (dims, values) in arrays.items():
         name, *own = key.split("@")
         variables[name] = (("setting", "seed", *dims, *own), trained.grid(values))
-    return xr.Dataset(
-        variables,
-        {"setting": list(trained.settings), "seed": list(trained.seeds)} | {k: list(v) for k, v in coordinates.items()},
-    )
+        axes |= {axis: range(length) for axis, length in zip(own, values.shape[1 + len(dims) :], strict=True)}
+    labels = {"setting": trained.settings, "seed": trained.seeds} | axes | dict(coordinates)
+    return xr.Dataset(variables, {name: list(values) for name, values in labels.items()})

@@ -1,9 +1,9 @@
 """Settings of mamba-outliers (Appendix B of the paper), and the worlds they define.
 
 What the paper states: d = 30, M1 = 6, M2 = 10, V = 3, δ = 0.2, β = 3, κ_a = 2, l_tr = l_ts = 20, p_a = 0.6 (one layer)
-and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. What it leaves open is in `UNSTATED`; of
-these, the test magnitude κ_a', the set of training tasks, the stacking, the causality and the label rule are choices that the
-claims are split by.
+and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. What it leaves open is in
+`UNSTATED`; of these, the test magnitude κ_a', the set of training tasks, the stacking, the causality and the label rule are
+choices that the claims are split by.
 """
 
 from __future__ import annotations

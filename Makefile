@@ -10,8 +10,8 @@ reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
 test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, tests
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/pytest
 

@@ -109,7 +109,8 @@ def test_every_claim_has_an_id_of_the_agreed_form_a_rule_and_known_needs():
                 assert name.startswith(("thm", "prop", "cor", "lem", "fig", "table", "eq"))
                 assert claim.checks and claim.statement and claim.unstated
                 assert set(claim.needs) <= set(paper.experiments)
-                assert claim.figure in paper.figures
+                assert claim.figure is None or claim.figure in paper.figures
+                assert claim.table is None or claim.table in paper.tables
 
 
 def test_a_prefix_names_all_its_panels_and_does_not_end_inside_a_number():

@@ -76,6 +76,21 @@ def test_saved_models_hold_the_letters_of_the_paper_and_answer_as_the_code_does(
     assert len(list((run.directory / "models" / "nonlinear-icl-tasks").glob("*.npz"))) == 30
 
 
+def test_saved_mamba_models_have_their_own_letters(run):
+    folder = run.directory / "models"
+    with np.load(folder / "mamba-outliers-mamba-one-layer" / "18-tasks-0.npz", allow_pickle=False) as file:
+        shapes = {name: file[name].shape for name in ("W_B", "W_C", "w", "relevant", "irrelevant", "outliers")}
+    assert shapes == {
+        "W_B": (31, 31), "W_C": (31, 31), "w": (31,), "relevant": (6, 30), "irrelevant": (10, 30), "outliers": (3, 30),
+    }  # fmt: skip
+    with np.load(folder / "mamba-outliers-linear-one-layer" / "6-tasks-1.npz", allow_pickle=False) as file:
+        assert {"W_B", "W_C", "outliers"} <= set(file) and "w" not in file
+    stacks = sorted(path.name for path in folder.glob("mamba-outliers-stack-*"))
+    assert len(stacks) == 4
+    with np.load(next((folder / "mamba-outliers-stack-Mamba-label-residual").glob("*-0.npz")), allow_pickle=False) as file:
+        assert file["W_B"].shape == (3, 31, 31) and file["w"].shape == (3, 31)
+
+
 def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(run):
     again = iclab.reproduce(profile="smoke", out=run.directory, save_models=True)
     assert json.dumps(again.claims) == json.dumps(run.claims)

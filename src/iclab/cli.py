@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from iclab.errors import InputError
@@ -84,22 +85,15 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 
 def print_claims(entries: list[dict[str, Any]]) -> None:
     """One line per claim, with the rule of the check that decided where there is room for it; then the counts."""
-    wide = OUT.width >= 140
-    table = Table(box=None, pad_edge=False)
-    for column in ("claim", "verdict", "measured [95 % interval]"):
-        table.add_column(column, no_wrap=True)
-    if wide:
-        table.add_column("rule of the deciding check", style="dim", overflow="fold")
+    width = max(len(entry["id"]) for entry in entries)
+    OUT.print(f"{'verdict':13} {'claim':{width}} measured \\[95 % interval]", style="bold", soft_wrap=True)
     for entry in entries:
         deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
         verdict = str(entry["verdict"])
-        row = [
-            entry["id"],
-            f"[{COLOURS[verdict]}]{verdict}[/]",
-            f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]",
-        ]
-        table.add_row(*row, *([f"{deciding['name']} {deciding['rule']}"] if wide else []))
-    OUT.print(table)
+        found = f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]"
+        rule = escape(f"{deciding['name']} {deciding['rule']}") if OUT.width >= 140 else ""
+        line = f"[{COLOURS[verdict]}]{verdict:13}[/] {entry['id']:{width}} {found:32} [dim]{rule}[/]"
+        OUT.print(line.rstrip(), highlight=False, soft_wrap=True)
     counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in COLOURS}
     OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)
 

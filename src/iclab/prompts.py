@@ -35,15 +35,13 @@ class Prompt(eqx.Module):
     outlier: Bool[Array, " tokens"] | None = None
     step: Int[Array, " tokens"] | None = None
 
-    def coordinates(self) -> Float[Array, "tokens atoms"]:
-        """Each token's coefficient on every atom (dense; comparing indices is faster than scattering on CPU and GPU)."""
-        rows = jnp.arange(self.dictionary.shape[0])
-        hits = self.atoms[:, :, None] == rows
-        return jnp.sum(jnp.where(hits, self.coefficients[:, :, None], 0.0), axis=1)
-
     def tokens(self) -> Float[Array, "tokens columns"]:
-        """The columns p_1, ..., p_l, p_query as rows."""
-        dense = self.coordinates() @ self.dictionary
+        """The columns p_1, ..., p_l, p_query as rows: each token's atoms, gathered from the dictionary and weighted.
+
+        Gathering was measured 1.6 times as fast, for a whole training step on a CPU core, as one-hot coordinates times the
+        dictionary. The dictionary is not differentiated, so no gradient has to be scattered back.
+        """
+        dense = jnp.einsum("tkc,tk->tc", self.dictionary[self.atoms], self.coefficients)
         return dense if self.noise is None else dense + self.noise
 
     def matches_query(self) -> Bool[Array, " contexts"]:

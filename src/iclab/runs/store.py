@@ -106,7 +106,8 @@ class Store:
         """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs pickle."""
         for index, recipe in enumerate(trained.recipes):
             setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
-            target = self.directory / "models" / trained.name / f"{setting}-{seed}.npz"
+            plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
+            target = self.directory / "models" / trained.name / f"{plain}-{seed}.npz"
             target.parent.mkdir(parents=True, exist_ok=True)
             letters = unstack(trained.models, index).letters() | recipe.world.letters()
             temporary = target.with_name(f".{uuid.uuid4().hex}.npz")

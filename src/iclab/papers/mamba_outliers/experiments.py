@@ -12,6 +12,7 @@ from jaxtyping import Array, Key
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Trained
 from iclab.losses import hinge
+from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
 from iclab.papers.mamba_outliers.settings import (
     MAGNITUDES,
@@ -36,7 +37,7 @@ TABLE_FRACTION = 0.5  # α of Table 2
 OBSERVED_BATCHES = 2
 
 
-def observe(model: Mamba, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
+def observe(model: Mamba | LinearTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention sums by group, in the test world with α = 0.3 and κ_a' = κ_a."""
     return expect(attention_sums, model, member.watched[0], key, OBSERVED_BATCHES)
 
@@ -87,15 +88,24 @@ def convergence(lab: Lab) -> xr.Dataset:
 
 
 def robustness(lab: Lab) -> xr.Dataset:
-    """Theorems 2 and 4, Fig. 1: errors against the fraction of outliers, for three label rules and two magnitudes."""
+    """Theorems 2 and 4, Fig. 1: errors against the fraction of outliers, for three label rules and two magnitudes.
+
+    "exact_error" is the same with an exact number of outliers in every prompt instead of a binomial one, for κ_a' = 10.
+    """
     s: Settings = lab.settings
-    return _both(
-        lambda kind: lab.evaluate(
-            train_one_layer(lab, kind), "robustness", errors(hinge),
-            lambda setting, seed, rule, magnitude, fraction: inference_world(s, fraction, magnitude, LabelRule[rule]),
-            {"rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}, s.prompts,
-        ),
-    )  # fmt: skip
+
+    def evaluate(kind: str, magnitudes: tuple[float, ...], exact: bool) -> xr.Dataset:
+        return lab.evaluate(
+            train_one_layer(lab, kind), f"robustness{' exact' * exact}", errors(hinge),
+            lambda setting, seed, rule, magnitude, fraction: inference_world(
+                s, fraction, magnitude, LabelRule[rule], exact=exact
+            ),
+            {"rule": RULES, "magnitude": magnitudes, "fraction": FRACTIONS}, s.prompts,
+        )  # fmt: skip
+
+    found = _both(lambda kind: evaluate(kind, MAGNITUDES, exact=False))
+    found["exact_error"] = _both(lambda kind: evaluate(kind, MAGNITUDES[-1:], exact=True))["error"].isel(magnitude=0, drop=True)
+    return found
 
 
 def choices(lab: Lab) -> xr.Dataset:
@@ -112,7 +122,7 @@ def choices(lab: Lab) -> xr.Dataset:
         lambda kind: lab.evaluate(
             train_one_layer(lab, kind), "choices", errors(hinge),
             lambda setting, seed, fraction, rule, magnitude, counting, size: inference_world(
-                s, fraction, magnitude, LabelRule[rule], exact=counting == "exact", size=size
+                s, fraction, magnitude, LabelRule[rule], exact=counting == "exact", size=size, stackable=True
             ),
             dims, s.trend_prompts,
         ),
@@ -162,7 +172,7 @@ def placements(lab: Lab) -> xr.Dataset:
         lab.evaluate(
             train_stack(lab, name), "placements", errors(hinge),
             lambda setting, seed, rule, magnitude, placement: inference_world(
-                s, TABLE_FRACTION, magnitude, LabelRule[rule], Placement[placement], exact=True
+                s, TABLE_FRACTION, magnitude, LabelRule[rule], Placement[placement], exact=True, stackable=True
             ),
             {"rule": RULES, "magnitude": MAGNITUDES, "placement": tuple(place.name for place in Placement)}, s.trend_prompts,
         )

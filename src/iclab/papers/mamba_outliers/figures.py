@@ -27,6 +27,8 @@ def _robustness(results: Results, tasks: str) -> Figure:
             for magnitude, style in zip(MAGNITUDES, ("--", "-"), strict=True):
                 part = data.sel(kind=kind, rule=rule, magnitude=magnitude)
                 curve(axis, part, "fraction", label=f"{name}, κ_a' = {magnitude:g}", colour=colour, bounds=UNIT, ls=style)
+            exact = results["robustness"]["exact_error"].sel(setting=tasks, kind=kind, rule=rule)
+            curve(axis, exact, "fraction", label=f"{name}, κ_a' = 10, exact number", colour=colour, bounds=UNIT, ls=":", lw=1.0)
         threshold(axis, 0.01, "0.01")
         axis.set_xlabel("fraction of outliers α")
         axis.set_ylabel("0-1 error")

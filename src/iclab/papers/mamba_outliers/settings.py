@@ -80,7 +80,7 @@ UNSTATED = (
     "η, B, T: 1 (Mamba) and 0.05 (linear), 128, 1000; three layers: 0.1, 64, 1500 (quick)",
     "K = 0.5 in training, K' = 1.5 in tests",
     "test outliers are the three mixtures of Appendix B, normalised (as printed their norms are 1.005, 1.005, 0.995)",
-    "each example is an outlier with probability p_a or α (not an exact number of them)",
+    "each example is an outlier with probability p_a or α, unless the row says that their number is exact",
     "the targeted label of rule (B): +1",
     "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
 )
@@ -128,15 +128,15 @@ def training_world(settings: Settings, shifts: int, fraction: float, every_task:
 @functools.lru_cache(maxsize=4096)
 def inference_world(
     settings: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
-    placement: Placement = Placement.random, exact: bool = False, size: float | None = None,
+    placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
 ) -> Classification:  # fmt: skip
-    """Definition 2: test outliers, any label rule, all tasks of T."""
+    """Definition 2: test outliers, any label rule, all tasks of T. `stackable` with worlds of other placements and counts."""
     s = settings
     size = s.shifted_irrelevant_size if size is None else size
     return classification(
         inference_patterns(s), all_tasks(s.relevant_patterns), label_embedding=np.ones(1), matching_fraction=1.0,
         context_length=s.test_length, irrelevant_range=(-size, size),
-        outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=True),
+        outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
     )  # fmt: skip
 
 

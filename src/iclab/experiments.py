@@ -24,12 +24,16 @@ from iclab.training import Member, Observer, Training
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """One setting of a training: a world, a model's settings, how it is trained, and what it is watched in."""
+    """One setting of a training: a world, a model's settings, how it is trained, what it is watched in.
+
+    `arrays` is saved with the models beside the world's own patterns.
+    """
 
     world: Any
     model: Any
     training: Training
     watched: tuple[Any, ...] = ()
+    arrays: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

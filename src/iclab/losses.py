@@ -34,3 +34,20 @@ def _wrong_sign(output: Float[Array, ""], prompt: Prompt) -> tuple[Bool[Array, "
 
 hinge = Loss("hinge", _hinge, _wrong_sign)
 """max(0, 1 - z F), the loss of eq. (3) of nonlinear-icl. Mistake: z F <= 0; an output of exactly 0 is a tie and an error."""
+
+
+def _squared(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, ""]:
+    assert prompt.answers is not None
+    return 0.5 * jnp.sum((prompt.answers[prompt.target] - output) ** 2)
+
+
+def _not_nearest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    assert prompt.answers is not None
+    distance = jnp.sum((prompt.answers - output) ** 2, axis=1)
+    own = distance[prompt.target]
+    rival = jnp.min(jnp.where(jnp.arange(len(distance)) == prompt.target, jnp.inf, distance))
+    return ~(own < rival), own == rival
+
+
+squared = Loss("squared", _squared, _not_nearest)
+"""½‖z - F‖², the loss of eq. (3) of chain-of-thought. Mistake: another answer is as near as the right one; equal is a tie."""

@@ -19,6 +19,7 @@ class Prompt(eqx.Module):
     `target` is ±1 for a binary task, or the row of `answers` that is right.
     `pattern` is what "the same as the query" means in its world: the relevant pattern, the input of a reasoning step, the
     co-task of a demonstration. `label` is what the token shows (0 for the query, which shows none).
+    `step` numbers the reasoning steps, and `chain` is the right reasoning z_0, ..., z_K of the query, where there is one.
     `present` is False for padding: a shorter context is a masked longer one, so one compilation serves every length.
     `dictionary` and `answers` belong to the world: sample and answer inside one `vmap`, and they are not batched.
     """
@@ -34,6 +35,7 @@ class Prompt(eqx.Module):
     noise: Float[Array, "tokens columns"] | None = None
     outlier: Bool[Array, " tokens"] | None = None
     step: Int[Array, " tokens"] | None = None
+    chain: Int[Array, " k1"] | None = None
 
     def tokens(self) -> Float[Array, "tokens columns"]:
         """The columns p_1, ..., p_l, p_query as rows: each token's atoms, gathered from the dictionary and weighted.

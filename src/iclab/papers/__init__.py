@@ -7,10 +7,12 @@ from typing import Any
 
 from iclab.claims import Claim
 from iclab.errors import InputError, nearest
-from iclab.papers import feature_selection, mamba_outliers, nonlinear_icl
+from iclab.papers import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl
 from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 
-PAPERS: dict[str, Paper] = {paper.id: paper for paper in (nonlinear_icl.PAPER, feature_selection.PAPER, mamba_outliers.PAPER)}
+PAPERS: dict[str, Paper] = {
+    paper.id: paper for paper in (nonlinear_icl.PAPER, feature_selection.PAPER, mamba_outliers.PAPER, chain_of_thought.PAPER)
+}
 
 
 def select(ids: Sequence[str], settings: Mapping[str, Any] | None = None) -> list[Claim]:

@@ -109,7 +109,7 @@ class Store:
             plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
             target = self.directory / "models" / trained.name / f"{plain}-{seed}.npz"
             target.parent.mkdir(parents=True, exist_ok=True)
-            letters = unstack(trained.models, index).letters() | recipe.world.letters()
+            letters = unstack(trained.models, index).letters() | recipe.world.letters() | dict(recipe.arrays)
             temporary = target.with_name(f".{uuid.uuid4().hex}.npz")
             np.savez(temporary, allow_pickle=False, **letters)
             os.replace(temporary, target)

@@ -1,0 +1,20 @@
+"""chain-of-thought: how nonlinear Transformers acquire generalization-guaranteed CoT ability.
+
+Reasoning in steps against answering at once, when the examples are noisy and some of their steps are wrong.
+"""
+
+from iclab.papers.chain_of_thought.claims import claims
+from iclab.papers.chain_of_thought.experiments import EXPERIMENTS
+from iclab.papers.chain_of_thought.figures import FIGURES
+from iclab.papers.chain_of_thought.settings import PROFILES
+from iclab.papers.paper import Paper
+
+PAPER = Paper(
+    id="chain-of-thought",
+    title="How do nonlinear Transformers acquire generalization-guaranteed CoT ability?",
+    citation="Anonymous authors (as in the version at hand).",
+    settings=PROFILES,
+    experiments=EXPERIMENTS,
+    claims=claims,
+    figures=FIGURES,
+)

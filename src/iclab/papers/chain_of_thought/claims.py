@@ -1,0 +1,280 @@
+"""The claims of chain-of-thought and their rules, written before any of them was run.
+
+Hidden constants are 1 unless a check says otherwise; ε is √(log M / B), the smallest for which Theorem 1's B >= ε⁻² log M holds.
+"Zero error" is judged below 0.01. The required number of examples is the smallest l_ts from which on the error stays below 0.1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from iclab.claims import Check, Claim, Results, above, below
+from iclab.papers.chain_of_thought.settings import UNSTATED, Settings
+from iclab.statistics import first_below, trend
+
+PAPER = "chain-of-thought"
+UNIT = (0.0, 1.0)
+TAU = (-1.0, 1.0)
+REQUIRED = 0.1
+LETTERS = {"A": "α'", "B": "τ", "C": "ρ"}
+OUTPUT_LETTERS = {"A": "α'", "B": "τ_o", "C": "ρ_o"}
+
+
+def epsilon(s: Settings) -> float:
+    """ε of Theorem 1."""
+    return float(np.sqrt(np.log(s.patterns) / s.batch))
+
+
+def _training(results: Results, name: str) -> xr.DataArray:
+    return results["training"][name].sel(setting="standard")
+
+
+def _required(results: Results, experiment: str, panel: str, name: str = "error") -> xr.DataArray:
+    """Rank correlation of the required number of examples with the swept value; beyond the grid ranks last."""
+    error = results[experiment][f"{name}_{panel}"].sel(setting="standard")
+    required = first_below(error, "length", REQUIRED)
+    return trend(required.where(np.isfinite(required) | required.isnull(), 1e6), f"value_{panel}")
+
+
+def _at_longest(results: Results, experiment: str, panel: str) -> xr.DataArray:
+    """The error at the longest prompt and the largest swept value."""
+    return results[experiment][f"error_{panel}"].sel(setting="standard").isel({"length": -1, f"value_{panel}": -1})
+
+
+def _chain(results: Results, kind: str, name: str) -> xr.DataArray:
+    return results["generalisation"][name].sel(setting="standard", kind=kind)
+
+
+def _compared(results: Results, name: str, condition: str) -> xr.DataArray:
+    return results["comparison"][name].sel(setting="standard", condition=condition)
+
+
+def _stage_gap(results: Results) -> xr.DataArray:
+    """Steps between the end of stage 1 (mass on other steps below 0.1 for good) and of stage 2 (mass on target above 0.9)."""
+    other = _training(results, "same_pattern_other_step") + _training(results, "other_pattern_other_step")
+    target = _training(results, "same_pattern_same_step")
+    return first_below(1.0 - target, "step", 0.1) - first_below(other, "step", 0.1)
+
+
+def claims(s: Settings) -> tuple[Claim, ...]:
+    """All claims, with the rules that follow from these settings."""
+    eps = epsilon(s)
+    rows = [
+        Claim(
+            f"{PAPER}/thm1",
+            "Theorem 1",
+            "Training on prompts with solved steps drives the squared loss on such prompts to O(ε).",
+            (Check("squared loss on fresh training prompts", below(eps), lambda r: _training(r, "loss"), (0, np.inf)),),
+            ("training",),
+            "fig5",
+            UNSTATED,
+        ),
+        Claim(
+            f"{PAPER}/thm2",
+            "Theorem 2, generic test patterns",
+            "With enough noisy and partly wrong examples on unseen patterns, every step of CoT is right.",
+            (
+                Check(f"CoT error (7) at l_ts = {s.longest_test}", below(0.01), lambda r: _chain(r, "generic", "error"), UNIT),
+                Check(
+                    f"error of the final step at l_ts = {s.longest_test}",
+                    below(0.01),
+                    lambda r: _chain(r, "generic", "final_error"),
+                    UNIT,
+                ),
+            ),
+            ("generalisation",),
+            "mixtures",
+            UNSTATED,
+            "generic mixtures",
+        ),
+        Claim(
+            f"{PAPER}/thm2-equal-mixture",
+            "Theorem 2, the equal mixture of all training patterns among the test patterns",
+            "Span membership (22) suffices for the test patterns: CoT is right on this one too.",
+            (
+                Check(
+                    f"CoT error (7) at l_ts = {s.longest_test}",
+                    below(0.01),
+                    lambda r: _chain(r, "equal mixture", "error"),
+                    UNIT,
+                ),
+                Check(
+                    "attention on same pattern and step, compared with generic patterns",
+                    above(-0.02),
+                    lambda r: (
+                        r["mixtures"]["same_pattern_same_step"].sel(setting="standard", kind="equal mixture")
+                        - r["mixtures"]["same_pattern_same_step"].sel(setting="standard", kind="generic")
+                    ),
+                ),
+            ),
+            ("generalisation", "mixtures"),
+            "mixtures",
+            UNSTATED,
+            "one equal mixture",
+        ),
+    ]
+    for panel, letter in LETTERS.items():
+        rows.append(
+            Claim(
+                f"{PAPER}/fig2{panel.lower()}",
+                f"Figure 2({panel})",
+                f"CoT needs more examples when {letter} is smaller.",
+                (
+                    Check(
+                        f"rank correlation of the required number of examples with {letter}",
+                        below(0),
+                        lambda r, p=panel: _required(r, "chains", p),
+                        TAU,
+                    ),
+                    Check(
+                        f"CoT error at the longest prompt and the largest {letter}",
+                        below(0.05),
+                        lambda r, p=panel: _at_longest(r, "chains", p),
+                        UNIT,
+                    ),
+                ),
+                ("chains",),
+                "fig2",
+                (
+                    *UNSTATED,
+                    "required: the error (7) stays below 0.1",
+                    "grids of α', τ, ρ within what is feasible for K = 3, M' = 10",
+                ),
+            )
+        )
+    rows += [
+        Claim(
+            f"{PAPER}/thm3a",
+            "Theorem 3(a)",
+            "Where Condition 1 fails, the ICL error is at least Ω(1), however many examples there are.",
+            (
+                Check(
+                    "smallest ICL error over all lengths, Condition 1 failing",
+                    above(0.5),
+                    lambda r: _compared(r, "icl", "fails").min("length"),
+                    UNIT,
+                ),
+            ),
+            ("comparison",),
+            "fig4",
+            (*UNSTATED, "Ω(1): above 0.5", "τ_o = 0.4, ρ_o = 0.1 as in Fig. 4"),
+        ),
+        Claim(
+            f"{PAPER}/thm3b",
+            "Theorem 3(b)",
+            "Where Condition 1 holds, the ICL error goes to zero with the number of examples.",
+            (
+                Check(
+                    "rank correlation of the ICL error with the length (Fig. 4)",
+                    below(0),
+                    lambda r: trend(_compared(r, "icl", "holds"), "length"),
+                    TAU,
+                ),
+                Check(
+                    "ICL error at the longest prompt and the largest ρ_o of Fig. 3(C)",
+                    below(0.01),
+                    lambda r: _at_longest(r, "direct", "C"),
+                    UNIT,
+                ),
+            ),
+            ("comparison", "direct"),
+            "fig3",
+            UNSTATED,
+        ),
+    ]
+    for panel, letter in OUTPUT_LETTERS.items():
+        rows.append(
+            Claim(
+                f"{PAPER}/fig3{panel.lower()}",
+                f"Figure 3({panel})",
+                f"ICL needs more examples when {letter} is smaller.",
+                (
+                    Check(
+                        f"rank correlation of the required number of examples with {letter}",
+                        below(0),
+                        lambda r, p=panel: _required(r, "direct", p),
+                        TAU,
+                    ),
+                    Check(
+                        f"ICL error at the longest prompt and the largest {letter}",
+                        below(0.05),
+                        lambda r, p=panel: _at_longest(r, "direct", p),
+                        UNIT,
+                    ),
+                ),
+                ("direct",),
+                "fig3",
+                (*UNSTATED, "required: the error stays below 0.1", "(τ_o, ρ_o) = (0.5, 0.5) where not varied"),
+            )
+        )
+    rows += [
+        Claim(
+            f"{PAPER}/fig4",
+            "Figure 4",
+            "With Condition 1 the ICL error decreases with the number of examples; without it it stays large, while CoT becomes right in both cases.",
+            (
+                Check(
+                    "ICL, Condition 1 holding: rank correlation of error with length",
+                    below(0),
+                    lambda r: trend(_compared(r, "icl", "holds"), "length"),
+                    TAU,
+                ),
+                Check(
+                    "ICL, Condition 1 failing: error at the longest prompt",
+                    above(0.5),
+                    lambda r: _compared(r, "icl", "fails").isel(length=-1),
+                    UNIT,
+                ),
+                Check(
+                    "CoT, Condition 1 holding: error at the longest prompt",
+                    below(0.05),
+                    lambda r: _compared(r, "cot", "holds").isel(length=-1),
+                    UNIT,
+                ),
+                Check(
+                    "CoT, Condition 1 failing: error at the longest prompt",
+                    below(0.05),
+                    lambda r: _compared(r, "cot", "fails").isel(length=-1),
+                    UNIT,
+                ),
+            ),
+            ("comparison",),
+            "fig4",
+            (*UNSTATED, "'large': above 0.5"),
+        ),
+        Claim(
+            f"{PAPER}/prop1",
+            "Proposition 1",
+            "The trained model puts at least 1 - ε of its attention on columns of the same step with the same input pattern as the query.",
+            (
+                Check(
+                    "attention mass at the end, noisy test prompts",
+                    above(1 - eps),
+                    lambda r: _training(r, "same_pattern_same_step").isel(step=-1),
+                    UNIT,
+                ),
+            ),
+            ("training",),
+            "fig5",
+            UNSTATED,
+        ),
+        Claim(
+            f"{PAPER}/fig5",
+            "Figure 5",
+            "The mass on same pattern and step converges to around 1, in two stages: first other steps die out, then other patterns.",
+            (
+                Check(
+                    "attention mass on same pattern and step at the end",
+                    above(0.9),
+                    lambda r: _training(r, "same_pattern_same_step").isel(step=-1),
+                    UNIT,
+                ),
+                Check("training steps between the end of stage 1 and of stage 2", above(0), _stage_gap),
+            ),
+            ("training",),
+            "fig5",
+            (*UNSTATED, "'around 1': above 0.9; a stage ends where its mass passes 0.1 or 0.9 for good"),
+        ),
+    ]
+    return tuple(rows)

@@ -1,0 +1,162 @@
+"""What is run for chain-of-thought: one training, and tests by CoT and by ICL with erroneous examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Key
+
+from iclab.evaluation import errors, expect
+from iclab.experiments import Lab, Trained
+from iclab.inference import chain_errors
+from iclab.losses import squared
+from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
+from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, recipe, step_matrices
+from iclab.papers.paper import Experiment
+from iclab.probes.steps import step_masses
+from iclab.training import Member
+from iclab.worlds.reasoning import Mode
+
+LENGTHS = (5, 10, 15, 20, 30, 40)  # l_ts of Figs. 2 and 3
+COMPARISON_LENGTHS = (10, 20, 40, 80, 160, 320, 640, 1280)  # l_ts of Fig. 4
+FRACTIONS = (0.2, 0.4, 0.6, 0.8)  # α' of Figs. 2A and 3A
+TRAJECTORIES = (0.1, 0.25, 0.4, 0.55)  # τ of Fig. 2B, at ρ = 0.8
+PRIMACIES = (0.75, 0.8, 0.85, 0.95)  # ρ of Fig. 2C, at τ = 0.5
+OUTPUTS = ((0.3, 0.5), (0.4, 0.5), (0.5, 0.5), (0.6, 0.5))  # (τ_o, ρ_o) of Fig. 3B
+OUTPUT_PRIMACIES = ((0.5, 0.15), (0.5, 0.3), (0.5, 0.5), (0.5, 0.7))  # (τ_o, ρ_o) of Fig. 3C
+DEFAULT_OUTPUT = (0.5, 0.5)  # (τ_o, ρ_o) of Fig. 3A and Theorem 3(b)
+COMPARISON = (0.4, 0.1)  # (τ_o, ρ_o) of Fig. 4
+OBSERVED_BATCHES = 2
+Matrices = Callable[[object], np.ndarray]
+
+
+def observe(model: ChainTransformer | SeparateChainTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
+    """Attention by step and pattern on noisy test prompts, next steps of all kinds."""
+    return expect(step_masses, model, member.watched[0], key, OBSERVED_BATCHES)
+
+
+def standard(lab: Lab) -> Trained:
+    """The one training."""
+    s: Settings = lab.settings
+    return lab.train("standard", {"standard": lambda seed: recipe(s, seed)}, s.record_at, (observe,), squared)
+
+
+def training(lab: Lab) -> xr.Dataset:
+    """The observed training, and the loss on fresh prompts made like the training ones (Theorem 1)."""
+    s: Settings = lab.settings
+    trained = standard(lab)
+    found = lab.evaluate(
+        trained, "convergence", errors(squared), lambda setting, seed, domain: recipe(s, seed).world,
+        {"domain": ("training prompts",)}, s.prompts,
+    ).sel(domain="training prompts")  # fmt: skip
+    history = trained.history
+    return history.assign(loss=found["squared"], error=found["error"])
+
+
+def _lengths(s: Settings) -> tuple[int, ...]:
+    return tuple(length for length in LENGTHS if length <= s.longest_test)
+
+
+def _sweep(lab: Lab, name: str, mode: Mode, values: tuple, world_of: Callable[..., tuple[np.ndarray, float]]) -> xr.Dataset:
+    """Errors against a swept value and the length; `world_of(value)` gives the matrices and α'."""
+    s: Settings = lab.settings
+
+    def world(setting: str, seed: int, value: int, length: int) -> object:
+        matrices, fraction = world_of(values[value])
+        return inference_world(s, seed, matrices, fraction, length, s.longest_test, mode)
+
+    return lab.evaluate(
+        standard(lab), name, chain_errors if mode is Mode.chain else errors(squared), world,
+        {"value": range(len(values)), "length": _lengths(s)}, s.trend_prompts,
+    ).assign_coords(value=[v if isinstance(v, float) else v[int(name.endswith("C"))] for v in values])  # fmt: skip
+
+
+def chains(lab: Lab) -> xr.Dataset:
+    """Fig. 2: CoT errors against the number of examples, varying α' (A), τ (B), ρ (C)."""
+    s: Settings = lab.settings
+    tau, rho, fraction = s.trajectory_probability, s.primacy, s.test_matching_fraction
+    parts = {
+        "A": _sweep(lab, "cot A", Mode.chain, FRACTIONS, lambda v: (step_matrices(s, tau, rho), v)),
+        "B": _sweep(lab, "cot B", Mode.chain, TRAJECTORIES, lambda v: (step_matrices(s, v, rho), fraction)),
+        "C": _sweep(lab, "cot C", Mode.chain, PRIMACIES, lambda v: (step_matrices(s, tau, v), fraction)),
+    }
+    return _panels(parts)
+
+
+def direct(lab: Lab) -> xr.Dataset:
+    """Fig. 3: ICL errors against the number of examples, varying α' (A), τ_o (B), ρ_o (C)."""
+    s: Settings = lab.settings
+    fraction = s.test_matching_fraction
+    parts = {
+        "A": _sweep(lab, "icl A", Mode.direct, FRACTIONS, lambda v: (output_matrices(s, *DEFAULT_OUTPUT), v)),
+        "B": _sweep(lab, "icl B", Mode.direct, OUTPUTS, lambda v: (output_matrices(s, *v), fraction)),
+        "C": _sweep(lab, "icl C", Mode.direct, OUTPUT_PRIMACIES, lambda v: (output_matrices(s, *v), fraction)),
+    }
+    return _panels(parts)
+
+
+def _panels(parts: dict[str, xr.Dataset]) -> xr.Dataset:
+    """Panels side by side; each keeps its own swept values as "value_A", "value_B", "value_C"."""
+    renamed = [
+        part.rename({"value": f"value_{panel}"} | {name: f"{name}_{panel}" for name in part.data_vars})
+        for panel, part in parts.items()
+    ]
+    return xr.merge(renamed)
+
+
+def generalisation(lab: Lab) -> xr.Dataset:
+    """Theorem 2 at l_ts = 40, on generic test patterns and with the equal mixture of all training patterns among them."""
+    s: Settings = lab.settings
+    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
+    return lab.evaluate(
+        standard(lab), "generalisation", chain_errors,
+        lambda setting, seed, kind: inference_world(
+            s, seed, matrices, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.chain, kind
+        ),
+        {"kind": ("generic", "equal mixture")}, s.trend_prompts * 4,
+    )  # fmt: skip
+
+
+def mixtures(lab: Lab) -> xr.Dataset:
+    """Attention at the first step by what the query is: the equal mixture itself, or one of the other test patterns."""
+    s: Settings = lab.settings
+    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
+    return lab.evaluate(
+        standard(lab), "mixtures", step_masses,
+        lambda setting, seed, kind: inference_world(
+            s, seed, matrices, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.next_step, kind
+        ),
+        {"kind": ("generic", "equal mixture")}, s.trend_prompts,
+    )  # fmt: skip
+
+
+def comparison(lab: Lab) -> xr.Dataset:
+    """Fig. 4: CoT and ICL on the same prompts, with Condition 1 holding and failing, τ_o = 0.4 and ρ_o = 0.1."""
+    s: Settings = lab.settings
+    grid = tuple(length for length in COMPARISON_LENGTHS if length <= s.longest_comparison)
+    dims = {"condition": ("holds", "fails"), "length": grid}
+
+    def evaluate(mode: Mode) -> xr.Dataset:
+        return lab.evaluate(
+            standard(lab), f"comparison {mode.name}", chain_errors if mode is Mode.chain else errors(squared),
+            lambda setting, seed, condition, length: inference_world(
+                s, seed, output_matrices(s, *COMPARISON, condition_1=condition == "holds"),
+                s.test_matching_fraction, length, grid[-1], mode,
+            ),
+            dims, s.comparison_prompts,
+        )  # fmt: skip
+
+    chain = evaluate(Mode.chain)
+    return xr.Dataset({"cot": chain["error"], "cot_final": chain["final_error"], "icl": evaluate(Mode.direct)["error"]})
+
+
+EXPERIMENTS = {
+    "training": Experiment(training, cost=20),
+    "chains": Experiment(chains, cost=40),
+    "direct": Experiment(direct, cost=25),
+    "generalisation": Experiment(generalisation, cost=4),
+    "mixtures": Experiment(mixtures, cost=4),
+    "comparison": Experiment(comparison, cost=45),
+}

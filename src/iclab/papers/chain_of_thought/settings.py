@@ -1,0 +1,142 @@
+"""Settings of chain-of-thought (Appendix E of the paper), and the worlds they define.
+
+What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5, ρ = 0.8, α' = 0.8
+unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `UNSTATED`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from iclab.errors import require, require_fraction, require_positive
+from iclab.experiments import Recipe
+from iclab.models.chain_transformer import ChainTransformerSettings
+from iclab.training import Training
+from iclab.worlds.reasoning import Mode, Reasoning, reasoning
+from iclab.worlds.transitions import for_outputs, for_steps
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """One line per setting, with the paper's letter."""
+
+    feature_dimension: int = 30  # d_X
+    patterns: int = 20  # M
+    test_patterns: int = 10  # M'
+    steps: int = 3  # K, steps of a task
+    matching_fraction: float = 0.4  # α
+    test_matching_fraction: float = 0.8  # α'
+    trajectory_probability: float = 0.5  # τ
+    primacy: float = 0.8  # ρ
+    noise_norm: float = 0.2  # ‖δ‖
+    train_length: int = 20  # l_tr
+    longest_test: int = 40  # the longest l_ts in Figs. 2 and 3
+    longest_comparison: int = 320  # the longest l_ts in Fig. 4
+    initial_scale: float = 0.01  # ξ
+    separate_weights: int = 0  # 1: W_K and W_Q are trained separately
+    step_size: float = 1.0  # η
+    batch: int = 60  # B = every pattern × every step once
+    training_steps: int = 2000  # T
+    record_every: int = 50
+    prompts: int = 10_000
+    trend_prompts: int = 500
+    comparison_prompts: int = 250
+
+    def __post_init__(self) -> None:
+        for name in ("matching_fraction", "test_matching_fraction"):
+            require_fraction(name, getattr(self, name))
+        sizes = ("patterns", "test_patterns", "steps", "train_length", "longest_test", "longest_comparison", "initial_scale",
+                 "step_size", "batch", "training_steps", "record_every", "prompts", "trend_prompts",
+                 "comparison_prompts")  # fmt: skip
+        require_positive(**{name: getattr(self, name) for name in sizes})
+        require(
+            self.test_patterns <= self.patterns,
+            f"test_patterns is {self.test_patterns}, above patterns {self.patterns}: M' mixtures of M patterns need M' <= M.",
+        )
+        require(
+            self.patterns <= self.feature_dimension,
+            f"{self.patterns} orthonormal patterns do not fit into {self.feature_dimension} dimensions.",
+        )
+        for_steps(self.trajectory_probability, self.primacy, self.steps, self.test_patterns)
+
+    @property
+    def record_at(self) -> list[int]:
+        """The steps at which the training is observed: densely in the first tenth, where the stages separate."""
+        dense = range(0, self.training_steps // 10, max(1, self.record_every // 5))
+        return sorted({*dense, *range(0, self.training_steps, self.record_every), self.training_steps})
+
+
+UNSTATED = (
+    "l_tr = 20, ξ = 0.01, B = 60 (every query pattern and step once), η = 1, T = 2000 (quick)",
+    "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
+    "exactly round(α l) examples start from the query's pattern, the others from any other one",
+    "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
+    "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
+    "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
+)
+
+
+@functools.lru_cache(maxsize=256)
+def mixed_patterns(settings: Settings, seed: int, kind: str) -> tuple[tuple[float, ...], ...]:
+    """M' orthonormal mixtures of the training patterns: "generic" (random), or with their "equal mixture" as the first."""
+    random = np.random.default_rng([4, seed])
+    columns = random.normal(size=(settings.patterns, settings.test_patterns))
+    if kind == "equal mixture":
+        columns[:, 0] = 1.0
+    q, r = np.linalg.qr(columns)
+    mixed = (q * np.sign(np.diag(r))).T @ np.eye(settings.patterns, settings.feature_dimension)
+    return tuple(tuple(row) for row in mixed)
+
+
+@functools.lru_cache(maxsize=64)
+def step_matrices(settings: Settings, tau: float, rho: float) -> np.ndarray:
+    """A_k with these τ and ρ."""
+    return for_steps(tau, rho, settings.steps, settings.test_patterns)
+
+
+@functools.lru_cache(maxsize=64)
+def output_matrices(settings: Settings, tau: float, rho: float, condition_1: bool = True) -> np.ndarray:
+    """A_k whose product has these τ_o and ρ_o."""
+    return for_outputs(tau, rho, settings.steps, settings.test_patterns, condition_1=condition_1)
+
+
+def inference_world(
+    settings: Settings, seed: int, matrices: np.ndarray, fraction: float, length: int, maximum: int, mode: Mode,
+    kind: str = "generic",
+) -> Reasoning:  # fmt: skip
+    """Noisy, erroneous examples on the test patterns of this seed."""
+    s = settings
+    return reasoning(
+        np.array(mixed_patterns(s, seed, kind)), steps=s.steps, matching_fraction=fraction, context_length=length,
+        maximum_length=maximum, transitions=matrices, noise_norm=s.noise_norm, mode=mode,
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def recipe(settings: Settings, seed: int) -> Recipe:
+    """The one training, watched on the next steps of noisy test prompts."""
+    s = settings
+    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
+    watched = inference_world(s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step)
+    return Recipe(
+        world=reasoning(
+            np.eye(s.patterns, s.feature_dimension), steps=s.steps, matching_fraction=s.matching_fraction,
+            context_length=s.train_length,
+        ),
+        model=ChainTransformerSettings(s.initial_scale, separate=bool(s.separate_weights)),
+        training=Training(s.step_size, s.batch),
+        watched=(watched,),
+        arrays={"test_patterns": np.array(mixed_patterns(s, seed, "generic"), np.float32)},
+    )  # fmt: skip
+
+
+PROFILES = {
+    "smoke": Settings(
+        training_steps=40, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40
+    ),
+    "quick": Settings(),
+    "paper": Settings(prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280),
+}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.prompts import Prompt
 
@@ -26,3 +27,18 @@ def step_masses(model: ChainTransformer | SeparateChainTransformer, prompt: Prom
         "other_pattern_other_step": ~pattern & ~step,
     }
     return {name: jnp.sum(jnp.where(group, trace.attention, 0.0)) for name, group in groups.items()}
+
+
+def at_first_pattern(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:
+    """Mass on same pattern and step, and whether the answer is wrong, where the query's input is pattern 0.
+
+    Sums and a count, to be divided after the expectation: other queries add nothing to any of the three.
+    """
+    output, _ = model(prompt)
+    first = (prompt.pattern[-1] == 0).astype(float)
+    wrong, _ = squared.mistake(output, prompt)
+    return {
+        "first_mass": first * step_masses(model, prompt)["same_pattern_same_step"],
+        "first_wrong": first * wrong,
+        "first_count": first,
+    }

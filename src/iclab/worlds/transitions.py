@@ -72,7 +72,7 @@ def measure(matrices: np.ndarray) -> Measured:
 
 
 def check(matrices: np.ndarray) -> np.ndarray:
-    """Accept any matrices that satisfy (15): rows are distributions with the right step as largest entry. Else, name the row."""
+    """Accept any matrices that satisfy (15): rows are distributions with the right step as largest entry. Names the row."""
     matrices = np.asarray(matrices, float)
     require(
         matrices.ndim == 3 and matrices.shape[1] == matrices.shape[2] and len(matrices) >= 1,

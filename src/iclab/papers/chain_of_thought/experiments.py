@@ -15,7 +15,7 @@ from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, recipe, step_matrices
 from iclab.papers.paper import Experiment
-from iclab.probes.steps import step_masses
+from iclab.probes.steps import at_first_pattern, step_masses
 from iclab.training import Member
 from iclab.worlds.reasoning import Mode
 
@@ -25,7 +25,7 @@ FRACTIONS = (0.2, 0.4, 0.6, 0.8)  # α' of Figs. 2A and 3A
 TRAJECTORIES = (0.1, 0.25, 0.4, 0.55)  # τ of Fig. 2B, at ρ = 0.8
 PRIMACIES = (0.75, 0.8, 0.85, 0.95)  # ρ of Fig. 2C, at τ = 0.5
 OUTPUTS = ((0.3, 0.5), (0.4, 0.5), (0.5, 0.5), (0.6, 0.5))  # (τ_o, ρ_o) of Fig. 3B
-OUTPUT_PRIMACIES = ((0.5, 0.15), (0.5, 0.3), (0.5, 0.5), (0.5, 0.7))  # (τ_o, ρ_o) of Fig. 3C
+OUTPUT_PRIMACIES = ((0.5, 0.3), (0.5, 0.45), (0.5, 0.6), (0.5, 0.75))  # (τ_o, ρ_o) of Fig. 3C
 DEFAULT_OUTPUT = (0.5, 0.5)  # (τ_o, ρ_o) of Fig. 3A and Theorem 3(b)
 COMPARISON = (0.4, 0.1)  # (τ_o, ρ_o) of Fig. 4
 OBSERVED_BATCHES = 2
@@ -120,16 +120,18 @@ def generalisation(lab: Lab) -> xr.Dataset:
 
 
 def mixtures(lab: Lab) -> xr.Dataset:
-    """Attention at the first step by what the query is: the equal mixture itself, or one of the other test patterns."""
+    """Attention and next-step error where the query's input is the first test pattern: a generic one or the equal mixture."""
     s: Settings = lab.settings
     matrices = step_matrices(s, s.trajectory_probability, s.primacy)
-    return lab.evaluate(
-        standard(lab), "mixtures", step_masses,
+    found = lab.evaluate(
+        standard(lab), "mixtures", at_first_pattern,
         lambda setting, seed, kind: inference_world(
             s, seed, matrices, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.next_step, kind
         ),
-        {"kind": ("generic", "equal mixture")}, s.trend_prompts,
+        {"kind": ("generic", "equal mixture")}, 10 * s.trend_prompts,
     )  # fmt: skip
+    count = found["first_count"].where(found["first_count"] > 0)
+    return xr.Dataset({"mass": found["first_mass"] / count, "error": found["first_wrong"] / count})
 
 
 def comparison(lab: Lab) -> xr.Dataset:

@@ -84,19 +84,20 @@ def fig5(results: Results, settings: Settings) -> Figure:
 
 
 def mixtures(results: Results, settings: Settings) -> Figure:
-    """CoT error and attention on generic test patterns, and with the equal mixture of all training patterns among them."""
-    figure, axes = panels(2, ("Theorem 2: CoT error by test patterns", "Attention, same pattern and step"))
-    pairs = (("generalisation", "error"), ("mixtures", "same_pattern_same_step"))
-    for axis, (experiment, name) in zip(axes, pairs, strict=True):
-        data = results.get(experiment)
-        if data is None:
+    """Error and attention where the query's input is a generic test pattern, and where it is the equal mixture of all."""
+    titles = ("Theorem 2: CoT error, all queries", "Next-step error at that pattern", "Attention at that pattern")
+    figure, axes = panels(3, titles, width=3.4)
+    parts = (("generalisation", "error"), ("mixtures", "error"), ("mixtures", "mass"))
+    for axis, (experiment, name) in zip(axes, parts, strict=True):
+        if experiment not in results:
+            axis.set_visible(False)
             continue
-        part = data[name].sel(setting="standard")
+        part = results[experiment][name].sel(setting="standard")
         mean, low, high = band(part.transpose(..., "kind"), UNIT)
         spread = np.maximum(0, np.stack([mean - low, high - mean]))
         axis.bar(range(2), mean, yerr=spread, color=[COLOURS[0], COLOURS[1]], width=0.5)
         axis.set_xticks(range(2), [str(kind) for kind in part["kind"].values])
-        axis.set_ylabel("error (7)" if name == "error" else "attention mass")
+        axis.set_ylabel("0-1 error" if name == "error" else "mass on same pattern and step")
     return figure
 
 

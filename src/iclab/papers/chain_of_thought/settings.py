@@ -1,7 +1,7 @@
 """Settings of chain-of-thought (Appendix E of the paper), and the worlds they define.
 
-What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5, ρ = 0.8, α' = 0.8
-unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `UNSTATED`.
+What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5, ρ = 0.8
+and α' = 0.8 unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `UNSTATED`.
 """
 
 from __future__ import annotations

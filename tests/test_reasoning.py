@@ -157,7 +157,7 @@ def test_direct_prompts_show_input_and_final_answer_only():
         (lambda: world(noise_norm=-0.1), "noise_norm is -0.1"),
         (lambda: world(2 * PATTERNS), "the patterns must be orthonormal"),
         (lambda: world(np.eye(5), noise_norm=0.1), "noise orthogonal to 5 patterns does not exist in 5 dimensions"),
-        (lambda: Settings(steps=0), "steps is 0"),
+        (lambda: Settings(reasoning_steps=0), "reasoning_steps is 0"),
         (lambda: Settings(test_patterns=25), "test_patterns is 25, above patterns 20"),
         (lambda: Settings(primacy=0.2), "allows a primacy in"),
     ],

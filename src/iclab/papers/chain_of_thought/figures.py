@@ -78,7 +78,7 @@ def fig5(results: Results, settings: Settings) -> Figure:
             threshold(axis, boundary, "end of stage 1", vertical=True)
         axis.set_xlabel("training step")
         axis.set_ylabel("attention mass")
-    axes[1].set_xlim(0, settings.training_steps / 10)
+    axes[1].set_xlim(0, settings.steps / 10)
     axes[0].legend()
     return figure
 

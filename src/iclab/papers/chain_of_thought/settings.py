@@ -26,7 +26,7 @@ class Settings:
     feature_dimension: int = 30  # d_X
     patterns: int = 20  # M
     test_patterns: int = 10  # M'
-    steps: int = 3  # K, steps of a task
+    reasoning_steps: int = 3  # K
     matching_fraction: float = 0.4  # α
     test_matching_fraction: float = 0.8  # α'
     trajectory_probability: float = 0.5  # τ
@@ -39,7 +39,7 @@ class Settings:
     separate_weights: int = 0  # 1: W_K and W_Q are trained separately
     step_size: float = 1.0  # η
     batch: int = 60  # B = every pattern × every step once
-    training_steps: int = 2000  # T
+    steps: int = 2000  # T
     record_every: int = 50
     prompts: int = 10_000
     trend_prompts: int = 500
@@ -48,8 +48,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = ("patterns", "test_patterns", "steps", "train_length", "longest_test", "longest_comparison", "initial_scale",
-                 "step_size", "batch", "training_steps", "record_every", "prompts", "trend_prompts",
+        sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
+                 "initial_scale", "step_size", "batch", "steps", "record_every", "prompts", "trend_prompts",
                  "comparison_prompts")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
@@ -60,13 +60,13 @@ class Settings:
             self.patterns <= self.feature_dimension,
             f"{self.patterns} orthonormal patterns do not fit into {self.feature_dimension} dimensions.",
         )
-        for_steps(self.trajectory_probability, self.primacy, self.steps, self.test_patterns)
+        for_steps(self.trajectory_probability, self.primacy, self.reasoning_steps, self.test_patterns)
 
     @property
     def record_at(self) -> list[int]:
         """The steps at which the training is observed: densely in the first tenth, where the stages separate."""
-        dense = range(0, self.training_steps // 10, max(1, self.record_every // 5))
-        return sorted({*dense, *range(0, self.training_steps, self.record_every), self.training_steps})
+        dense = range(0, self.steps // 10, max(1, self.record_every // 5))
+        return sorted({*dense, *range(0, self.steps, self.record_every), self.steps})
 
 
 UNSTATED = (
@@ -94,13 +94,13 @@ def mixed_patterns(settings: Settings, seed: int, kind: str) -> tuple[tuple[floa
 @functools.lru_cache(maxsize=64)
 def step_matrices(settings: Settings, tau: float, rho: float) -> np.ndarray:
     """A_k with these τ and ρ."""
-    return for_steps(tau, rho, settings.steps, settings.test_patterns)
+    return for_steps(tau, rho, settings.reasoning_steps, settings.test_patterns)
 
 
 @functools.lru_cache(maxsize=64)
 def output_matrices(settings: Settings, tau: float, rho: float, condition_1: bool = True) -> np.ndarray:
     """A_k whose product has these τ_o and ρ_o."""
-    return for_outputs(tau, rho, settings.steps, settings.test_patterns, condition_1=condition_1)
+    return for_outputs(tau, rho, settings.reasoning_steps, settings.test_patterns, condition_1=condition_1)
 
 
 def inference_world(
@@ -110,7 +110,7 @@ def inference_world(
     """Noisy, erroneous examples on the test patterns of this seed."""
     s = settings
     return reasoning(
-        np.array(mixed_patterns(s, seed, kind)), steps=s.steps, matching_fraction=fraction, context_length=length,
+        np.array(mixed_patterns(s, seed, kind)), steps=s.reasoning_steps, matching_fraction=fraction, context_length=length,
         maximum_length=maximum, transitions=matrices, noise_norm=s.noise_norm, mode=mode,
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def recipe(settings: Settings, seed: int) -> Recipe:
     watched = inference_world(s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step)
     return Recipe(
         world=reasoning(
-            np.eye(s.patterns, s.feature_dimension), steps=s.steps, matching_fraction=s.matching_fraction,
+            np.eye(s.patterns, s.feature_dimension), steps=s.reasoning_steps, matching_fraction=s.matching_fraction,
             context_length=s.train_length,
         ),
         model=ChainTransformerSettings(s.initial_scale, separate=bool(s.separate_weights)),
@@ -134,9 +134,7 @@ def recipe(settings: Settings, seed: int) -> Recipe:
 
 
 PROFILES = {
-    "smoke": Settings(
-        training_steps=40, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40
-    ),
+    "smoke": Settings(steps=40, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40),
     "quick": Settings(),
     "paper": Settings(prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280),
 }

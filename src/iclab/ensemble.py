@@ -66,18 +66,16 @@ def _mesh() -> jax.sharding.Mesh:
 class Layout:
     """Where each of n members lies when spread over the devices: blocks of `capacity` slots, the first ones filled.
 
-    Padding slots repeat member 0 and are not computed on CPU. Capacities are powers of two, and at least
+    Padding slots repeat member 0; a CPU does not compute them. Capacities are powers of two, and at least
     `MINIMUM_CAPACITY` for small members, so that ensembles of different sizes share one compiled program.
     """
 
     def __init__(self, members: int, bytes_per_member: int) -> None:
         devices = jax.local_device_count()
         per_device = -(-members // devices)
-        capacity = per_device
-        if jax.default_backend() == "cpu":
-            capacity = 1 << (per_device - 1).bit_length()
-            if bytes_per_member <= SMALL_BYTES:
-                capacity = max(capacity, MINIMUM_CAPACITY)
+        capacity = 1 << (per_device - 1).bit_length()
+        if jax.default_backend() == "cpu" and bytes_per_member <= SMALL_BYTES:
+            capacity = max(capacity, MINIMUM_CAPACITY)
         starts = np.minimum(np.arange(devices) * per_device, members)
         self.counts = np.minimum(members - starts, per_device).astype(np.int32)
         self.slots = np.concatenate([d * capacity + np.arange(n) for d, n in enumerate(self.counts)])

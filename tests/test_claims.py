@@ -117,6 +117,7 @@ def test_a_prefix_names_all_its_panels_and_does_not_end_inside_a_number():
     names = [claim.id for claim in select(["nonlinear-icl/fig2"])]
     assert names == [f"nonlinear-icl/fig2{panel}" for panel in "abcd"]
     assert [claim.id for claim in select(["nonlinear-icl/fig3a"])] == ["nonlinear-icl/fig3a", "nonlinear-icl/fig3a-hinge"]
+    assert len(select(["nonlinear-icl/prop"])) == 3 and len(select(["feature-selection/fig"])) == 3
     assert len(select([])) == sum(len(paper.claims(paper.settings["quick"])) for paper in PAPERS.values())
 
 

@@ -53,7 +53,7 @@ def test_an_expectation_is_the_mean_over_the_prompts_it_draws():
     world, key = small.world(), jax.random.key(7)
     found = expect(lambda model, prompt: {"label": jnp.sum(prompt.coefficients)}, Oracle(jnp.ones(())), world, key, 3, batch=8)
     by_hand = [
-        float(jnp.sum(world.sample(prompt_key, index).coefficients))
+        float(jnp.sum(world.sample(prompt_key, 8 * number + index).coefficients))
         for number in range(3)
         for index, prompt_key in enumerate(jax.random.split(jax.random.fold_in(key, number), 8))
     ]

@@ -64,7 +64,7 @@ def test_output_matrices_have_the_wanted_outputs_with_condition_1_holding_or_fai
 
 
 def test_infeasible_wishes_are_refused_with_the_feasible_range():
-    with pytest.raises(InputError, match=r"allows a primacy in \[0.7401, 0.9711\], not 0.5"):
+    with pytest.raises(InputError, match=r"allows a primacy in \[0.7401, 0.9711\] in this construction, not 0.5"):
         transitions.for_steps(0.5, 0.5, 3, 10)
     with pytest.raises(InputError, match=r"Condition 1 holding.*allows a primacy between about 0\.\d+ and 0\.\d+, not 0.15"):
         transitions.for_outputs(0.5, 0.15, 3, 10)
@@ -105,6 +105,17 @@ def test_patterns_and_steps_are_asked_equally_often_and_the_right_number_of_exam
     assert np.all(np.bincount(np.asarray(prompts.step)[:, -1])[1:] == 50)
     starts = np.asarray(prompts.pattern)[:, :12:2]
     assert np.all((starts == np.asarray(prompts.chain)[:, :1]).sum(axis=1) == 3)
+
+
+def test_patterns_and_steps_stay_balanced_over_batches_of_any_size():
+    """A batch of 7 does not divide 5 patterns × 2 steps; numbered on, 10 batches see every pair 7 times."""
+    made = world()
+    pairs = np.zeros((5, 2), int)
+    for step in range(10):
+        for index in range(step * 7, step * 7 + 7):
+            prompt = made.sample(jax.random.key(index), index)
+            pairs[int(prompt.chain[0]), int(prompt.step[-1]) - 1] += 1
+    assert np.all(pairs == 7)
 
 
 def test_tokens_are_input_output_and_position():
@@ -214,14 +225,14 @@ class Oracle(eqx.Module):
 
 
 def plurality_error(probabilities, voters):
-    """The exact error of a plurality vote for candidate 0, a tie broken evenly."""
+    """The exact error of a plurality vote for candidate 0; a tie is an error."""
     error = 0.0
     for counts in itertools.product(range(voters + 1), repeat=len(probabilities)):
         if sum(counts) == voters:
             ways = math.factorial(voters) / np.prod([math.factorial(count) for count in counts])
             top = max(counts)
-            share = (counts[0] == top) / sum(count == top for count in counts)
-            error += ways * np.prod(np.power(probabilities, counts)) * (1 - share)
+            won = counts[0] == top and sum(count == top for count in counts) == 1
+            error += ways * np.prod(np.power(probabilities, counts)) * (not won)
     return error
 
 
@@ -241,7 +252,8 @@ def test_chain_of_thought_feeds_its_answers_back():
     """With error-free examples that all start from the query, the oracle reasons right; one wrong answer derails the rest."""
     made = world(steps=3, matching_fraction=1.0, mode=Mode.chain)
     prompt = made.sample(jax.random.key(3), 2)
-    assert np.array_equal(chain_of_thought(Oracle(jnp.zeros(1)), prompt), prompt.chain[1:])
+    answers, ties = chain_of_thought(Oracle(jnp.zeros(1)), prompt)
+    assert np.array_equal(answers, prompt.chain[1:]) and not np.any(ties)
     derailed = ask(prompt, prompt.chain.at[1].set((prompt.chain[1] + 1) % 5), 2)
     assert int(derailed.pattern[-1]) == (int(prompt.chain[1]) + 1) % 5
     assert np.allclose(np.asarray(derailed.tokens())[-1, :8], PATTERNS[int(derailed.pattern[-1])])

@@ -86,7 +86,7 @@ def test_saved_mamba_models_have_their_own_letters(run):
     with np.load(folder / "mamba-outliers-linear-one-layer" / "6-tasks-1.npz", allow_pickle=False) as file:
         assert {"W_B", "W_C", "outliers"} <= set(file) and "w" not in file
     stacks = sorted(path.name for path in folder.glob("mamba-outliers-stack-*"))
-    assert len(stacks) == 4
+    assert len(stacks) == 5
     with np.load(next((folder / "mamba-outliers-stack-Mamba-label-residual").glob("*-0.npz")), allow_pickle=False) as file:
         assert file["W_B"].shape == (3, 31, 31) and file["w"].shape == (3, 31)
 
@@ -131,6 +131,17 @@ def test_list_names_claims_and_help_teaches(monkeypatch, capsys):
         (["reproduce", "--set", "steps=many"], "--set steps=many: steps takes a value like"),
         (["reproduce", "--set", "steps"], "write it as name=value"),
         (["claims", "/nowhere/at/all"], "holds no claims.json"),
+        (["reproduce", "--set", "steps=10", "--set", "steps=20"], "--set steps is given twice"),
+        (["reproduce", "--set", "step_size=inf"], "the value must be finite"),
+        (["reproduce", "--set", "irrelevant_size=nan"], "the value must be finite"),
+        (["reproduce", "--set", "basis_seed=-1"], "basis_seed is -1"),
+        (["reproduce", "nonlinear-icl", "--set", "key_width=10"], "key_width 10 must be at least feature_dimension 30"),
+        (["reproduce", "nonlinear-icl", "--set", "longest_test=3", "--set", "test_length=3"], "longest_test is 3"),
+        (["reproduce", "chain-of-thought", "--set", "longest_comparison=5"], "longest_comparison is 5"),
+        (["reproduce", "chain-of-thought", "--set", "matching_fraction=0"], "leaves none that starts from the query"),
+        (["reproduce", "chain-of-thought", "--set", "reasoning_steps=0"], "reasoning_steps is 0"),
+        (["reproduce", "mamba-outliers", "--set", "outlier_fraction=1"], "outlier_fraction is 1.0"),
+        (["reproduce", "mamba-outliers", "--set", "stack_depth=0"], "stack_depth is 0"),
     ],
 )  # fmt: skip
 def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentence, monkeypatch, capsys, tmp_path):
@@ -139,6 +150,19 @@ def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentenc
     assert status == 2
     assert sentence in err and err.startswith("iclab: ") and err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", "null", '[{"id": "x"}]'])
+def test_damaged_claims_are_named(content, monkeypatch, capsys, tmp_path):
+    (tmp_path / "claims.json").write_text(content)
+    status, _, err = command(monkeypatch, capsys, "claims", tmp_path)
+    assert status == 2 and "claims.json is damaged" in err
+
+
+def test_a_run_in_which_everything_diverges_still_ends_with_a_page(tmp_path):
+    run = iclab.reproduce("nonlinear-icl/fig2", profile="smoke", out=tmp_path / "run", changes={"step_size": "1e30"})
+    assert (run.directory / "index.html").exists()
+    assert all(entry["measured"] is None and entry["seeds"] == 0 and entry["lost_seeds"] == 2 for entry in run.claims)
 
 
 def test_a_folder_of_another_run_is_refused_by_the_command(run, monkeypatch, capsys):

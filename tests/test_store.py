@@ -50,6 +50,18 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
         Store(tmp_path / "file" / "below", IDENTITY)
 
 
+@pytest.mark.parametrize("identity", ["a string", None, {"ids": 5}])
+def test_a_manifest_of_another_shape_is_named(tmp_path, identity):
+    (tmp_path / "manifest.json").write_text(json.dumps({"fingerprint": "x", "identity": identity}))
+    with pytest.raises(InputError, match=r"manifest\.json is damaged"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_name_that_no_file_system_takes_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot write to"):
+        Store(tmp_path / ("x" * 300), IDENTITY)
+
+
 def test_a_truncated_manifest_is_named(tmp_path):
     Store(tmp_path, IDENTITY)
     manifest = tmp_path / "manifest.json"
@@ -65,9 +77,15 @@ def test_a_damaged_or_foreign_result_is_not_used(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     assert store.load_result("paper/one") is None
+    for place in np.random.default_rng(0).integers(len(whole), size=50):
+        broken = bytearray(whole)
+        broken[place] ^= 0x01
+        path.write_bytes(bytes(broken))
+        assert store.load_result("paper/one") is None
     other = Store(tmp_path / "other", IDENTITY | {"seeds": 3})
     other.save_result("paper/one", data(), 1.0)
-    path.write_bytes((tmp_path / "other" / "results" / "paper" / "one.nc").read_bytes())
+    for name in ("one.nc", "one.nc.sha256"):
+        path.with_name(name).write_bytes((tmp_path / "other" / "results" / "paper" / name).read_bytes())
     assert store.load_result("paper/one") is None
 
 

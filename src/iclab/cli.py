@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from iclab.errors import InputError
+from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, select
 from iclab.report.page import number
 from iclab.runs import reproduce as running
@@ -61,7 +61,10 @@ def reproduce(
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
-    pairs = dict(_split(change) for change in changes)
+    pairs: dict[str, str] = {}
+    for name, value in map(_split, changes):
+        require(name not in pairs, f"--set {name} is given twice.")
+        pairs[name] = value
     run = running.reproduce(*ids, profile=profile, seeds=seeds, out=out, changes=pairs, save_models=save_models, console=OUT)
     print_claims(run.claims)
     OUT.print(f"report: {run.directory / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
@@ -85,15 +88,16 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 
 def print_claims(entries: list[dict[str, Any]]) -> None:
     """One line per claim, with the rule of the check that decided where there is room for it; then the counts."""
-    width = max(len(entry["id"]) for entry in entries)
+    width = max((len(entry["id"]) for entry in entries), default=0)
     OUT.print(f"{'verdict':13} {'claim':{width}} measured \\[95 % interval]", style="bold", soft_wrap=True)
     for entry in entries:
         deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
         verdict = str(entry["verdict"])
         found = f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]"
         rule = escape(f"{deciding['name']} {deciding['rule']}") if OUT.width >= 140 else ""
-        line = f"[{COLOURS[verdict]}]{verdict:13}[/] {entry['id']:{width}} {found:32} [dim]{rule}[/]"
-        OUT.print(line.rstrip(), highlight=False, soft_wrap=True)
+        line = f"[{COLOURS[verdict]}]{verdict:13}[/] {entry['id']:{width}} "
+        line += f"{found:32} [dim]{rule}[/]" if rule else found
+        OUT.print(line, highlight=False, soft_wrap=True)
     counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in COLOURS}
     OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)
 
@@ -129,6 +133,9 @@ def main() -> None:
         )
     except InputError as error:
         ERR.print(f"iclab: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except MemoryError:
+        ERR.print("iclab: not enough memory for these sizes.", highlight=False)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -24,6 +24,7 @@ Tree = TypeVar("Tree")
 
 SMALL_BYTES = 1 << 20  # members smaller than this share programs of at least MINIMUM_CAPACITY slots per core
 MINIMUM_CAPACITY = 64
+GPU_BYTES = 16 << 30  # what the prompts of one block of evaluations may take on a GPU
 
 
 def use_all_cores() -> None:
@@ -92,9 +93,11 @@ class Layout:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[self.slots], tree)
 
 
-def block_size() -> int:
-    """How many small jobs one program takes: its slots on CPU, a few hundred at once on a GPU."""
-    return (MINIMUM_CAPACITY if jax.default_backend() == "cpu" else 512) * jax.local_device_count()
+def block_size(bytes_per_job: int) -> int:
+    """How many jobs one program takes: its slots on CPU (one is computed at a time), what fits into memory on a GPU."""
+    if jax.default_backend() == "cpu":
+        return MINIMUM_CAPACITY * jax.local_device_count()
+    return max(1, min(512, GPU_BYTES // max(bytes_per_job, 1))) * jax.local_device_count()
 
 
 def over_members(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,7 +56,7 @@ def expect(
 
     def body(number: Int[Array, ""], sums: Any) -> Any:
         keys = jax.random.split(jax.random.fold_in(key, number), batch)
-        values = jax.vmap(one)(jnp.arange(batch), keys)
+        values = jax.vmap(one)(number * batch + jnp.arange(batch), keys)
         return jax.tree.map(lambda total, value: total + jnp.mean(value, axis=0), sums, values)
 
     shapes = jax.eval_shape(one, jnp.zeros((), int), key)
@@ -98,7 +98,9 @@ def evaluate(
     count = ensemble.size(jobs.keys)
     batches = np.full(count, -(-prompts // BATCH), np.int32)
     blocks = []
-    block = ensemble.block_size()
+    first = ensemble.unstack(jobs.worlds, 0)
+    tokens = jax.eval_shape(lambda key: first.sample(key, 0).tokens(), jobs.keys[0])
+    block = ensemble.block_size(4 * BATCH * tokens.size * tokens.dtype.itemsize)  # tokens and a few arrays of their size
     for start in range(0, count, block):
         part = jax.tree.map(lambda leaf, s=start: leaf[s : s + block], (*jobs, batches))
         layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)

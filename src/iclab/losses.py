@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -41,13 +42,36 @@ def _squared(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, ""]:
     return 0.5 * jnp.sum((prompt.answers[prompt.target] - output) ** 2)
 
 
+def nearness(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, " answers"]:
+    """uᵀF - ½‖u‖² for every answer u: highest where ‖F - u‖ is smallest, and exactly equal where a vote is tied."""
+    assert prompt.answers is not None, "the world must offer its answers"
+    return prompt.answers @ output - 0.5 * jnp.sum(prompt.answers**2, axis=1)
+
+
+def _beaten(scores: Float[Array, " answers"], target: Array) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    own = scores[target]
+    rival = jnp.max(jnp.where(jnp.arange(len(scores)) == target, -jnp.inf, scores))
+    return ~(own > rival), own == rival
+
+
 def _not_nearest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
-    assert prompt.answers is not None
-    distance = jnp.sum((prompt.answers - output) ** 2, axis=1)
-    own = distance[prompt.target]
-    rival = jnp.min(jnp.where(jnp.arange(len(distance)) == prompt.target, jnp.inf, distance))
-    return ~(own < rival), own == rival
+    return _beaten(nearness(output, prompt), prompt.target)
 
 
 squared = Loss("squared", _squared, _not_nearest)
 """½‖z - F‖², the loss of eq. (3) of chain-of-thought. Mistake: another answer is as near as the right one; equal is a tie."""
+
+
+def _cross_entropy(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, ""]:
+    assert prompt.answers is not None
+    scores = prompt.answers @ output
+    return jax.nn.logsumexp(scores) - scores[prompt.target]
+
+
+def _not_highest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    assert prompt.answers is not None
+    return _beaten(prompt.answers @ output, prompt.target)
+
+
+cross_entropy = Loss("cross_entropy", _cross_entropy, _not_highest)
+"""-log softmax over the dictionary, eq. (4) of vector-arithmetic. Mistake: another entry scores as high as the right one."""

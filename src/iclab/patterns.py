@@ -61,6 +61,7 @@ def orthogonal_patterns(
     """
     require_positive(dimension=dimension, relevant_patterns=relevant, irrelevant_patterns=irrelevant)
     require_positive(pattern_strength=strength)
+    require(basis_seed is None or basis_seed >= 0, f"basis_seed is {basis_seed}; it must not be negative.")
     require(outliers >= 0, f"outlier_patterns is {outliers}; it must not be negative.")
     wanted = relevant + irrelevant + outliers
     require(

@@ -51,6 +51,7 @@ def band(data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf)) ->
         input_core_dims=[["seed"]],
         output_core_dims=[["part"]],
         vectorize=True,
+        output_dtypes=[float],
     )
     return tuple(parts.isel(part=index) for index in range(3))
 
@@ -68,7 +69,7 @@ def trend(data: xr.DataArray, dim: str) -> xr.DataArray:
             return 0.0
         return float(scipy.stats.kendalltau(data[dim].values, values).statistic)
 
-    return xr.apply_ufunc(tau, data, input_core_dims=[[dim]], vectorize=True)
+    return xr.apply_ufunc(tau, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])
 
 
 def first_below(data: xr.DataArray, dim: str, threshold: float) -> xr.DataArray:
@@ -82,4 +83,11 @@ def first_below(data: xr.DataArray, dim: str, threshold: float) -> xr.DataArray:
         start = 0 if len(above) == 0 else above[-1] + 1
         return float(values[start]) if start < len(values) else np.inf
 
-    return xr.apply_ufunc(first, data, input_core_dims=[[dim]], vectorize=True)
+    return xr.apply_ufunc(first, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])
+
+
+def required(data: xr.DataArray, dim: str, threshold: float, against: str) -> xr.DataArray:
+    """Rank correlation of the first passage along `dim` with the coordinate `against`, per seed; never ranks last."""
+    passage = first_below(data, dim, threshold)
+    beyond = 2.0 * float(np.max(data[dim].values))
+    return trend(passage.where(np.isfinite(passage) | passage.isnull(), beyond), against)

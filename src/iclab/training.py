@@ -8,6 +8,7 @@ and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algor
 from __future__ import annotations
 
 import functools
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from iclab import ensemble
 from iclab.errors import require, require_positive
 from iclab.losses import Loss
 from iclab.models import Model, ModelSettings
+from iclab.prompts import Prompt
 from iclab.worlds import World
 
 # Streams of one member's key. What a stream is for is fixed here once; evaluation has keys of its own.
@@ -33,10 +35,15 @@ Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
 
 
 class Training(eqx.Module):
-    """How a member is trained: SGD with step size η on batches of B fresh prompts."""
+    """How a member is trained: SGD with step size η on batches of B fresh prompts, or gradient descent on B fixed ones.
+
+    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}.
+    """
 
     step_size: float | Float[Array, "*members"] = 1.0
     batch: int = eqx.field(static=True, default=128)
+    fresh: bool = eqx.field(static=True, default=True)
+    scales: dict[str, Any] = eqx.field(default_factory=dict)
 
     def __check_init__(self) -> None:
         require_positive(batch=self.batch)
@@ -80,17 +87,39 @@ def _start(member: Member) -> State:
 
 
 def _batch_loss(
-    model: Model, world: World, loss: Loss, key: Key[Array, ""], batch: int
+    model: Model, world: World, loss: Loss, key: Key[Array, ""], batch: int, first: Int[Array, ""] | int = 0
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Mean loss and 0-1 error over one fresh batch. Sampling and answering share one vmap: the dictionary is not batched."""
+    """Mean loss and 0-1 error over one fresh batch. Sampling and answering share one vmap: the dictionary is not batched.
+
+    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches of
+    any size.
+    """
 
     def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> tuple[Array, Array]:
-        prompt = world.sample(prompt_key, index)
-        output, _ = model(prompt)
-        return loss.value(output, prompt), loss.mistake(output, prompt)[0]
+        return _answer(model, loss, world.sample(prompt_key, index))
 
-    values, wrong = jax.vmap(one)(jnp.arange(batch), jax.random.split(key, batch))
+    values, wrong = jax.vmap(one)(first + jnp.arange(batch), jax.random.split(key, batch))
     return jnp.mean(values), jnp.mean(wrong.astype(float))
+
+
+def _answer(model: Model, loss: Loss, prompt: Prompt) -> tuple[Array, Array]:
+    output, _ = model(prompt)
+    return loss.value(output, prompt), loss.mistake(output, prompt)[0]
+
+
+def _fixed_loss(model: Model, prompts: Prompt, axes: Any, loss: Loss) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean loss and 0-1 error over prompts that were drawn before."""
+    values, wrong = jax.vmap(lambda prompt: _answer(model, loss, prompt), in_axes=(axes,))(prompts)
+    return jnp.mean(values), jnp.mean(wrong.astype(float))
+
+
+def _draw(world: World, key: Key[Array, ""], batch: int) -> tuple[Prompt, Any]:
+    """A batch of prompts and its vmap axes: everything is batched but the dictionary and the answers, which all share."""
+    one = jax.eval_shape(world.sample, key, jnp.zeros((), int))
+    axes = jax.tree.map(lambda leaf: 0, one)
+    axes = eqx.tree_at(lambda p: (p.dictionary, p.answers), axes, (None, None), is_leaf=lambda leaf: leaf is None)
+    numbers = jnp.arange(batch)
+    return jax.vmap(world.sample, out_axes=axes)(jax.random.split(key, batch), numbers), axes
 
 
 def _advance(
@@ -99,13 +128,23 @@ def _advance(
     """`steps` SGD steps, then the record: mean training loss and error over these steps, and what the observers say."""
     optimiser = _optimiser(member.training)
     data_key = jax.random.fold_in(member.key, DATA)
-    gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)
+    batch = member.training.batch
+    # Fixed prompts are drawn once per stretch, outside the loop, always from the same key.
+    prompts, axes = (None, None) if member.training.fresh else _draw(member.world, data_key, batch)
+    fresh_gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)
+    fixed_gradient = eqx.filter_value_and_grad(_fixed_loss, has_aux=True)
+
+    def gradient(model: Any, step: Array) -> Any:
+        if prompts is not None:
+            return fixed_gradient(model, prompts, axes, loss)
+        return fresh_gradient(model, member.world, loss, jax.random.fold_in(data_key, step), batch, step * batch)
 
     def body(_: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
         state, sums = carry
-        key = jax.random.fold_in(data_key, state.step)
-        (value, error), gradients = gradient(state.model, member.world, loss, key, member.training.batch)
+        (value, error), gradients = gradient(state.model, state.step)
         updates, optimiser_state = optimiser.update(gradients, state.optimiser)
+        for name, scale in member.training.scales.items():
+            updates = eqx.tree_at(operator.attrgetter(name), updates, scale * getattr(updates, name))
         newly = (state.diverged_at < 0) & ~jnp.isfinite(value)
         state = State(
             eqx.apply_updates(state.model, updates),

@@ -110,7 +110,7 @@ def diagonal(scale: Any, depth: int, state: int, world: World) -> Float[Array, "
 
 
 class LinearTransformerSettings(eqx.Module):
-    """Sizes and initialisation: δ is `initial_scale`; the state has as many dimensions as a column unless given."""
+    """Sizes and initialisation: δ is `initial_scale`; the state has as many dimensions as a column."""
 
     initial_scale: float | Float[Array, "*members"] = 0.2
     depth: int = eqx.field(static=True, default=1)

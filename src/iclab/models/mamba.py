@@ -34,8 +34,16 @@ class Mamba(eqx.Module):
     query_weights: Float[Array, "*members depth state columns"]
     gate_weights: Float[Array, "*members depth columns"]
     residual: Residual = eqx.field(static=True, default=Residual.label)
-    causal: bool = eqx.field(static=True, default=True)
-    mean: bool = eqx.field(static=True, default=False)
+
+    @property
+    def causal(self) -> bool:
+        """A gate forgets what came before: there is no other way."""
+        return True
+
+    @property
+    def mean(self) -> bool:
+        """Gates bound the sum; it is not divided by the length."""
+        return False
 
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, ""], LinearTrace]:
         """The label channel at the query after the last layer."""

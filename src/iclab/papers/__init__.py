@@ -37,7 +37,12 @@ def select(ids: Sequence[str], settings: Mapping[str, Any] | None = None) -> lis
 def _names(wanted: str, claim: str) -> bool:
     """A claim's own id, or a prefix of it that does not end inside a number: fig1 names fig1a and fig1-hinge, not fig10."""
     rest = claim.removeprefix(wanted)
-    return "/" in wanted and not wanted.endswith("/") and claim.startswith(wanted) and not rest[:1].isdigit()
+    return (
+        "/" in wanted
+        and not wanted.endswith("/")
+        and claim.startswith(wanted)
+        and not (wanted[-1:].isdigit() and rest[:1].isdigit())
+    )
 
 
 __all__ = ["PAPERS", "PROFILES", "Experiment", "Paper", "Profile", "select"]

@@ -42,7 +42,10 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it."""
+    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it.
+
+    `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
+    """
 
     id: str
     title: str
@@ -52,3 +55,4 @@ class Paper:
     claims: Callable[[Any], tuple[Claim, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
+    check: Callable[[Any], None] = lambda settings: None

@@ -58,7 +58,7 @@ def write_page(
             papers.append(
                 {"paper": paper, "claims": own, "figures": figures, "tables": tables[paper.id], "counts": _counts(own)}
             )
-    page = template.render(papers=papers, number=number, seconds=seconds, identity=store.identity, counts=_counts(claims))
+    page = template.render(papers=papers, number=number, seconds=seconds, identity=store.identity)
     store.write("index.html", page.encode())
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import importlib.metadata
 import io
 import json
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ from iclab.experiments import Lab
 from iclab.papers import PAPERS, PROFILES, Paper, select
 from iclab.report.page import write_page
 from iclab.runs.progress import RunProgress, duration
-from iclab.runs.store import Store
+from iclab.runs.store import Store, revision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,7 @@ def override(paper: Paper, profile: str, changes: Mapping[str, str]) -> Any:
                 values[name] = kinds[name](text)
             except ValueError:
                 raise InputError(f"--set {name}={text}: {name} takes a value like {getattr(settings, name)!r}.") from None
+            require(math.isfinite(values[name]), f"--set {name}={text}: the value must be finite.")
     return dataclasses.replace(settings, **values)
 
 
@@ -112,15 +115,20 @@ def reproduce(
     check_names(papers, profile, changes)
     settings = {paper.id: override(paper, profile, changes) for paper in papers}
     claims = select(ids, settings)
+    for paper in papers:
+        paper.check(settings[paper.id])
     prepare_jax()
     identity = {
-        "ids": [claim.id for claim in claims] if ids else [],
+        "ids": sorted(claim.id for claim in claims) if ids else [],
         "profile": profile,
         "seeds": count,
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},
+        "changes": changes,
         "save_models": save_models,
+        "version": importlib.metadata.version("iclab"),
+        "revision": revision(),  # results of other code are never mixed in
     }
-    directory = Path(out) if out else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     store = Store(directory, identity)
     began = time.perf_counter()
     clock = CompilationClock()
@@ -199,6 +207,10 @@ def read_claims(directory: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise InputError(f"{directory} holds no claims.json; is it a finished run of iclab?")
     try:
-        return json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        entries = json.loads(path.read_text())
+        for entry in entries:
+            next(check["rule"] for check in entry["checks"] if check["name"] == entry["decided_by"])
+            entry["id"], entry["verdict"], entry["measured"], entry["low"], entry["high"]
+        return list(entries)
+    except (ValueError, KeyError, TypeError, StopIteration, OSError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error

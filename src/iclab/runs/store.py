@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -43,7 +44,14 @@ class Store:
         self._claim_directory()
 
     def _claim_directory(self) -> None:
-        path = self.directory
+        try:
+            self._check_directory(self.directory)
+        except OSError as error:
+            raise InputError(f"cannot write to {self.directory}: {error.strerror or error}.") from error
+        if not (self.directory / MANIFEST).exists():
+            self.write_json(MANIFEST, {"fingerprint": self.fingerprint, "identity": self.identity, **environment()})
+
+    def _check_directory(self, path: Path) -> None:
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; --out needs a folder.")
         if path.exists() and any(path.iterdir()):
@@ -52,15 +60,10 @@ class Store:
                 raise InputError(
                     f"{path} holds another run ({describe(before['identity'])}); choose another --out or remove it."
                 )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            probe = path / f".{uuid.uuid4().hex}"
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise InputError(f"cannot write to {path}: {error.strerror or error}.") from error
-        if not (path / MANIFEST).exists():
-            self.write_json(MANIFEST, {"fingerprint": self.fingerprint, "identity": self.identity, **environment()})
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".{uuid.uuid4().hex}"
+        probe.touch()
+        probe.unlink()
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file so that it is there whole or not at all."""
@@ -79,27 +82,30 @@ class Store:
         return self.write(name, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode())
 
     def save_result(self, name: str, data: xr.Dataset, seconds: float) -> None:
-        """Keep an experiment's dataset, marked as belonging to this run."""
+        """Keep an experiment's dataset, marked as belonging to this run, with a checksum beside it."""
         marked = data.assign_attrs(fingerprint=self.fingerprint, seconds=seconds)
         target = self.directory / "results" / f"{name}.nc"
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
             marked.to_netcdf(temporary, engine="h5netcdf")
+            digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+        self.write(f"results/{name}.nc.sha256", digest.encode())
 
     def load_result(self, name: str) -> xr.Dataset | None:
         """An experiment's dataset if this run has finished it; None if not, or if the file is damaged or foreign."""
         target = self.directory / "results" / f"{name}.nc"
-        if not target.exists():
+        checksum = self.directory / "results" / f"{name}.nc.sha256"
+        if not (target.exists() and checksum.exists()):
             return None
-        try:
-            with xr.open_dataset(target, engine="h5netcdf") as data:
-                loaded = data.load()
-        except (OSError, ValueError):
+        content = target.read_bytes()
+        if hashlib.sha256(content).hexdigest() != checksum.read_text(errors="replace"):
             return None
+        with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as data:
+            loaded = data.load()
         return loaded if loaded.attrs.get("fingerprint") == self.fingerprint else None
 
     def save_models(self, trained: Trained) -> None:
@@ -122,8 +128,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
     try:
         manifest = json.loads(path.read_text())
-        manifest["fingerprint"], manifest["identity"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        manifest["fingerprint"], manifest["identity"].items(), list(manifest["identity"].get("ids", []))
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} is damaged and cannot be read; nothing was touched.") from error
     return manifest
 
@@ -131,7 +137,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 def describe(identity: Mapping[str, Any]) -> str:
     """A run in a few words."""
     ids = " ".join(identity.get("ids", [])) or "all papers"
-    return f"{ids}, profile {identity.get('profile')}, {identity.get('seeds')} seeds"
+    return f"{ids[:200]}, profile {identity.get('profile')}, {identity.get('seeds')} seeds"
 
 
 def environment() -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Reasoning(eqx.Module):
             atoms=atoms,
             coefficients=jnp.ones(atoms.shape),
             present=jnp.concatenate([jnp.repeat(present, steps), jnp.ones(steps, bool)]),
-            pattern=jnp.concatenate([trajectory[:, :-1].reshape(-1), chain[:-1]]),
+            pattern=jnp.concatenate([jnp.where(shown, trajectory[:, :-1], -1).reshape(-1), chain[:-1]]),
             label=jnp.zeros(len(atoms)),
             target=jnp.where(direct, chain[-1], chain[asked]),
             dictionary=jnp.asarray(self.dictionary),

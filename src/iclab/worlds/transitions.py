@@ -103,13 +103,18 @@ def for_steps(trajectory_probability: float, primacy: float, steps: int, pattern
     """
     tau, rho = trajectory_probability, primacy
     shifts(steps, patterns)
+    require(patterns >= 3, f"patterns is {patterns}; the error kernel needs at least 3.")
     require(0 < tau < 1, f"trajectory_probability is {tau}; it must lie in (0, 1).")
     right = tau ** (1.0 / steps)
-    lowest, highest = 1 - min(1.0, (1 - right) / right), 1 - (1 - right) / ((patterns - 1) * right)
+    lowest, highest = max(0.0, 1 - (1 - right) / right), 1 - (1 - right) / ((patterns - 1) * right)
+    require(
+        highest > 0,
+        f"trajectory_probability {tau} with {steps} steps and {patterns} patterns is below {patterns**-steps:.3g}, chance.",
+    )
     require(
         lowest - 1e-9 <= rho <= highest + 1e-9 and 0 < rho < 1,
         f"trajectory_probability {tau} with {steps} steps and {patterns} patterns allows a primacy in "
-        f"[{max(lowest, 0):.4f}, {highest:.4f}], not {rho}.",
+        f"[{lowest:.4f}, {highest:.4f}] in this construction, not {rho}.",
     )
     return _verified(from_kernel(right, (1 - rho) * right, steps, patterns), tau, rho, outputs=False, condition_1=None)
 
@@ -123,6 +128,7 @@ def for_outputs(
     """
     tau, rho = output_probability, output_primacy
     shifts(steps, patterns)
+    require(patterns >= 3, f"patterns is {patterns}; the error kernel needs at least 3.")
     require(0 < tau < 1 and 0 < rho < 1, f"output_probability {tau} and output_primacy {rho} must lie in (0, 1).")
 
     def outcome(kernel: np.ndarray) -> Measured | None:

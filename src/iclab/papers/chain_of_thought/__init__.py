@@ -4,7 +4,7 @@ Reasoning in steps against answering at once, when the examples are noisy and so
 """
 
 from iclab.papers.chain_of_thought.claims import claims
-from iclab.papers.chain_of_thought.experiments import EXPERIMENTS
+from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
 from iclab.papers.chain_of_thought.figures import FIGURES
 from iclab.papers.chain_of_thought.settings import PROFILES
 from iclab.papers.paper import Paper
@@ -17,4 +17,5 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    check=check,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
+from iclab.errors import InputError, require
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Trained
 from iclab.inference import chain_errors
@@ -29,7 +31,50 @@ OUTPUT_PRIMACIES = ((0.5, 0.3), (0.5, 0.45), (0.5, 0.6), (0.5, 0.75))  # (τ_o, 
 DEFAULT_OUTPUT = (0.5, 0.5)  # (τ_o, ρ_o) of Fig. 3A and Theorem 3(b)
 COMPARISON = (0.4, 0.1)  # (τ_o, ρ_o) of Fig. 4
 OBSERVED_BATCHES = 2
-Matrices = Callable[[object], np.ndarray]
+
+
+def _feasible(
+    build: Callable[..., np.ndarray], wishes: Sequence[tuple[float, float]], what: str
+) -> tuple[tuple[float, float], ...]:
+    """Those (τ, ρ) of a figure that K and M' allow; a figure needs at least two."""
+    kept = []
+    for wish in wishes:
+        try:
+            build(*wish)
+        except InputError:
+            continue
+        kept.append(wish)
+    require(len(kept) >= 2, f"these settings allow {len(kept)} of the values {what} is drawn for: {list(wishes)}.")
+    return tuple(kept)
+
+
+def trajectories(s: Settings) -> tuple[tuple[float, float], ...]:
+    """(τ, ρ) of Fig. 2B."""
+    return _feasible(partial(step_matrices, s), [(tau, s.primacy) for tau in TRAJECTORIES], "Fig. 2B")
+
+
+def primacies(s: Settings) -> tuple[tuple[float, float], ...]:
+    """(τ, ρ) of Fig. 2C."""
+    return _feasible(partial(step_matrices, s), [(s.trajectory_probability, rho) for rho in PRIMACIES], "Fig. 2C")
+
+
+def outputs(s: Settings) -> tuple[tuple[float, float], ...]:
+    """(τ_o, ρ_o) of Fig. 3B."""
+    return _feasible(partial(output_matrices, s), OUTPUTS, "Fig. 3B")
+
+
+def output_primacies(s: Settings) -> tuple[tuple[float, float], ...]:
+    """(τ_o, ρ_o) of Fig. 3C."""
+    return _feasible(partial(output_matrices, s), OUTPUT_PRIMACIES, "Fig. 3C")
+
+
+def check(s: Settings) -> None:
+    """Build every matrix before anything is trained, so that what cannot be met is refused at once."""
+    for build in (trajectories, primacies, outputs, output_primacies):
+        build(s)
+    output_matrices(s, *DEFAULT_OUTPUT)
+    for condition in (True, False):
+        output_matrices(s, *COMPARISON, condition_1=condition)
 
 
 def observe(model: ChainTransformer | SeparateChainTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
@@ -70,7 +115,7 @@ def _sweep(lab: Lab, name: str, mode: Mode, values: tuple, world_of: Callable[..
     return lab.evaluate(
         standard(lab), name, chain_errors if mode is Mode.chain else errors(squared), world,
         {"value": range(len(values)), "length": _lengths(s)}, s.trend_prompts,
-    ).assign_coords(value=[v if isinstance(v, float) else v[int(name.endswith("C"))] for v in values])  # fmt: skip
+    ).assign_coords(value=[v if isinstance(v, float) else v[name.endswith("C")] for v in values])  # fmt: skip
 
 
 def chains(lab: Lab) -> xr.Dataset:
@@ -79,8 +124,8 @@ def chains(lab: Lab) -> xr.Dataset:
     tau, rho, fraction = s.trajectory_probability, s.primacy, s.test_matching_fraction
     parts = {
         "A": _sweep(lab, "cot A", Mode.chain, FRACTIONS, lambda v: (step_matrices(s, tau, rho), v)),
-        "B": _sweep(lab, "cot B", Mode.chain, TRAJECTORIES, lambda v: (step_matrices(s, v, rho), fraction)),
-        "C": _sweep(lab, "cot C", Mode.chain, PRIMACIES, lambda v: (step_matrices(s, tau, v), fraction)),
+        "B": _sweep(lab, "cot B", Mode.chain, trajectories(s), lambda v: (step_matrices(s, *v), fraction)),
+        "C": _sweep(lab, "cot C", Mode.chain, primacies(s), lambda v: (step_matrices(s, *v), fraction)),
     }
     return _panels(parts)
 
@@ -91,8 +136,8 @@ def direct(lab: Lab) -> xr.Dataset:
     fraction = s.test_matching_fraction
     parts = {
         "A": _sweep(lab, "icl A", Mode.direct, FRACTIONS, lambda v: (output_matrices(s, *DEFAULT_OUTPUT), v)),
-        "B": _sweep(lab, "icl B", Mode.direct, OUTPUTS, lambda v: (output_matrices(s, *v), fraction)),
-        "C": _sweep(lab, "icl C", Mode.direct, OUTPUT_PRIMACIES, lambda v: (output_matrices(s, *v), fraction)),
+        "B": _sweep(lab, "icl B", Mode.direct, outputs(s), lambda v: (output_matrices(s, *v), fraction)),
+        "C": _sweep(lab, "icl C", Mode.direct, output_primacies(s), lambda v: (output_matrices(s, *v), fraction)),
     }
     return _panels(parts)
 
@@ -107,16 +152,28 @@ def _panels(parts: dict[str, xr.Dataset]) -> xr.Dataset:
 
 
 def generalisation(lab: Lab) -> xr.Dataset:
-    """Theorem 2 at l_ts = 40, on generic test patterns and with the equal mixture of all training patterns among them."""
+    """Theorem 2 at the longest l_ts, on generic test patterns and with the equal mixture of all training patterns among them.
+
+    "icl_error" is Theorem 3(b)'s: ICL at the same length with the largest feasible ρ_o of Fig. 3C.
+    """
     s: Settings = lab.settings
     matrices = step_matrices(s, s.trajectory_probability, s.primacy)
-    return lab.evaluate(
+    found = lab.evaluate(
         standard(lab), "generalisation", chain_errors,
         lambda setting, seed, kind: inference_world(
             s, seed, matrices, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.chain, kind
         ),
-        {"kind": ("generic", "equal mixture")}, s.trend_prompts * 4,
+        {"kind": ("generic", "equal mixture")}, s.prompts,
     )  # fmt: skip
+    best = output_matrices(s, *output_primacies(s)[-1])
+    direct = lab.evaluate(
+        standard(lab), "direct generalisation", errors(squared),
+        lambda setting, seed, kind: inference_world(
+            s, seed, best, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.direct
+        ),
+        {"kind": ("generic",)}, s.prompts,
+    )  # fmt: skip
+    return found.assign(icl_error=direct["error"].sel(kind="generic", drop=True))
 
 
 def mixtures(lab: Lab) -> xr.Dataset:
@@ -128,7 +185,7 @@ def mixtures(lab: Lab) -> xr.Dataset:
         lambda setting, seed, kind: inference_world(
             s, seed, matrices, s.test_matching_fraction, s.longest_test, s.longest_test, Mode.next_step, kind
         ),
-        {"kind": ("generic", "equal mixture")}, 10 * s.trend_prompts,
+        {"kind": ("generic", "equal mixture")}, s.prompts,
     )  # fmt: skip
     count = found["first_count"].where(found["first_count"] > 0)
     return xr.Dataset({"mass": found["first_mass"] / count, "error": found["first_wrong"] / count})

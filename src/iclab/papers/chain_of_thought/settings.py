@@ -1,7 +1,7 @@
 """Settings of chain-of-thought (Appendix E of the paper), and the worlds they define.
 
 What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5, ρ = 0.8
-and α' = 0.8 unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `UNSTATED`.
+and α' = 0.8 unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ class Settings:
             self.patterns <= self.feature_dimension,
             f"{self.patterns} orthonormal patterns do not fit into {self.feature_dimension} dimensions.",
         )
+        require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
+        require(self.longest_test >= 10, f"longest_test is {self.longest_test}; Figs. 2 and 3 need at least 10 examples.")
+        require(self.longest_comparison >= 20, f"longest_comparison is {self.longest_comparison}; Fig. 4 needs at least 20.")
+        for name, fraction, length in (
+            ("matching_fraction", self.matching_fraction, self.train_length),
+            ("test_matching_fraction", self.test_matching_fraction, 5),
+        ):
+            require(
+                round(fraction * length) >= 1,
+                f"{name} {fraction} of {length} examples leaves none that starts from the query's pattern.",
+            )
         for_steps(self.trajectory_probability, self.primacy, self.reasoning_steps, self.test_patterns)
 
     @property
@@ -69,14 +80,17 @@ class Settings:
         return sorted({*dense, *range(0, self.steps, self.record_every), self.steps})
 
 
-UNSTATED = (
-    "l_tr = 20, ξ = 0.01, B = 60 (every query pattern and step once), η = 1, T = 2000 (quick)",
-    "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
-    "exactly round(α l) examples start from the query's pattern, the others from any other one",
-    "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
-    "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
-    "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-)
+def unstated(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open, and what these settings say."""
+    return (
+        f"l_tr = {s.train_length}, ξ = {s.initial_scale:g}, B = {s.batch} (every query pattern and step by turns), "
+        f"η = {s.step_size:g}, T = {s.steps}",
+        "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
+        "exactly round(α l) examples start from the query's pattern, the others from any other one",
+        "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
+        "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
+        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, within
-from iclab.papers.feature_selection.settings import UNSTATED, Settings
+from iclab.papers.feature_selection.settings import Settings, unstated
 from iclab.statistics import trend
 
 PAPER = "feature-selection"
@@ -48,13 +48,13 @@ def _ratio(results: Results, name: str) -> xr.DataArray:
 
 def claims(s: Settings) -> tuple[Claim, ...]:
     """All claims, with the rules that follow from these settings."""
-    m = patterns_total(s)
+    m, open_settings = patterns_total(s), unstated(s)
     return (
         Claim(
             f"{PAPER}/thm1", "Theorem 1",
             "After training the error on the M1 training tasks is zero.",
             (Check("0-1 error on the training tasks", below(ZERO), lambda r: _error(r, "in"), UNIT),),
-            ("generalisation",), "generalisation", (*UNSTATED, "'zero': below 0.001"),
+            ("generalisation",), "generalisation", (*open_settings, "'zero': below 0.001"),
         ),
         Claim(
             f"{PAPER}/prop1", "Proposition 1",
@@ -66,7 +66,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
                         lambda r, w=side: _last(r, f"{w}_irrelevant")) for side in SIDES),
                 Check("attention mass on N* (9), C = 1", above(1 - 1 / m), lambda r: _last(r, "attention_same"), UNIT),
             ),
-            ("training",), "fig1a", UNSTATED,
+            ("training",), "fig1a", open_settings,
         ),
         Claim(
             f"{PAPER}/fig1a", "Figure 1(a)",
@@ -77,7 +77,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
                 *(Check(f"‖W μ‖ last / first, {side}", above(2), lambda r, w=side: _ratio(r, f"{w}_relevant")) for side in SIDES),
                 *(Check(f"‖W ν‖ last / first, {side}", within(0.75, 1.25), lambda r, w=side: _ratio(r, f"{w}_irrelevant")) for side in SIDES),
             ),
-            ("training",), "fig1a", (*UNSTATED, "'stays': within 25 % of its first value; 'grows': at least doubles"),
+            ("training",), "fig1a", (*open_settings, "'stays': within 25 % of its first value; 'grows': at least doubles"),
         ),
         *(
             Claim(
@@ -89,7 +89,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
                     Check("mean |pre-activation| of the other neurons, in units of ξ", below(1), lambda r, k=reading: _last(r, f"{k}_rest")),
                 ),
                 ("training",), "fig1b",
-                (*UNSTATED, "'constant fraction': above 0.1; (10) by a margin of ξ; O(ξ) with constant 1", f"reading: {text}"),
+                (*open_settings, "'constant fraction': above 0.1; (10) by a margin of ξ; O(ξ) with constant 1", f"reading: {text}"),
             )
             for suffix, reading, text in (
                 ("", "printed", "as printed: coordinates of W_O and of the value, all neurons"),
@@ -105,7 +105,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
                     Check("rank correlation of the label part with time", above(0.5),
                           lambda r, k=reading: trend(_data(r, f"{k}_label"), "step"), (-1, 1)),
                 ),
-                ("training",), "fig1b", (*UNSTATED, "averaged over neurons and prompts for which (10) holds by a margin of ξ", f"reading: {text}"),
+                ("training",), "fig1b", (*open_settings, "averaged over neurons and prompts for which (10) holds by a margin of ξ", f"reading: {text}"),
             )
             for suffix, reading, text in (
                 ("", "own", "as its caption says: contributions of the embeddings"),
@@ -117,12 +117,12 @@ def claims(s: Settings) -> tuple[Claim, ...]:
             "Out of domain, on non-negative combinations of the relevant patterns and new irrelevant ones, the error is zero.",
             (Check("0-1 error out of domain", below(ZERO), lambda r: _error(r, "out"), UNIT),),
             ("generalisation",), "generalisation",
-            (*UNSTATED, "μ' = (μ1+μ2)/√2, 0.8μ3+0.6μ4, μ5; ν' a random rotation of the ν's", "'zero': below 0.001"),
+            (*open_settings, "μ' = (μ1+μ2)/√2, 0.8μ3+0.6μ4, μ5; ν' a random rotation of the ν's", "'zero': below 0.001"),
         ),
         Claim(
             f"{PAPER}/cor1", "Corollary 1",
             "Out of domain, too, the attention mass on N* is at least 1 - Θ(1/M).",
             (Check("attention mass on N*, out of domain", above(1 - 1 / m), lambda r: _last(r, "out_attention_same"), UNIT),),
-            ("training",), "fig1a", UNSTATED,
+            ("training",), "fig1a", open_settings,
         ),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One line per setting, with the paper's letter. Every number is ours (see `UNSTATED`)."""
+    """One line per setting, with the paper's letter. Every number is ours (see `unstated`)."""
 
     feature_dimension: int = 30  # d_X
     label_dimension: int = 30  # d_Y
@@ -59,6 +59,11 @@ class Settings:
             self.relevant_patterns >= 5,
             f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use five training patterns.",
         )
+        require(
+            self.key_width >= self.feature_dimension and self.value_width >= self.feature_dimension + self.label_dimension,
+            f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
+            f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
+        )
         patterns(self)
 
     @property
@@ -67,11 +72,17 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-UNSTATED = (
-    "every size: M1 = 5, M2 = 25, β = ‖q‖ = 3, α = α' = 0.8, l = 20, m = 300, m_a = m_b = 60, B = 128",
-    "λ ~ U(0.8, 1.2), κ ~ U(-1, 1), noise uniform on the sphere of radius τ = 0.1, δ = 0.08, η = 1, T = 400 (quick)",
-    "W_O ~ N(0, 1/m), so ξ = m^(-1/2)",
-)
+def unstated(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open (every number), and what these settings say."""
+    return (
+        f"M1 = {s.relevant_patterns}, M2 = {s.irrelevant_patterns}, β = ‖q‖ = {s.pattern_strength:g}, "
+        f"α = {s.matching_fraction:g}, α' = {s.test_matching_fraction:g}, l_tr = {s.train_length}, l_ts = {s.test_length}",
+        f"m = {s.neurons}, m_a = {s.key_width}, m_b = {s.value_width}, B = {s.batch}, δ = {s.initial_scale:g}, "
+        f"η = {s.step_size:g}, T = {s.steps}",
+        f"λ ~ U({s.relevant_low:g}, {s.relevant_high:g}), κ ~ U(-{s.irrelevant_size:g}, {s.irrelevant_size:g}), noise "
+        f"uniform on the sphere of radius τ = {s.noise_norm:g}",
+        "W_O ~ N(0, 1/m), so ξ = m^(-1/2); hidden constants are 1",
+    )
 
 
 @functools.lru_cache(maxsize=16)

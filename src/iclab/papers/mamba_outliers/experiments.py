@@ -134,7 +134,11 @@ def attention(lab: Lab) -> xr.Dataset:
     parts = [train_one_layer(lab, "mamba").history.sel(setting=["18 tasks"]).assign_coords(setting=["Mamba, one layer"])]
     parts += [train_stack(lab, name).history for name in STACKS]
     names = ["score_same", "score_other", "training_loss", "training_error"]
-    return xr.concat([part[names] for part in parts], "setting", join="outer")
+    # Which steps a setting was recorded at: elsewhere it is NaN, as it is where it diverged.
+    marked = [part[names].assign(recorded=("step", np.ones(part.sizes["step"]))) for part in parts]
+    marked = [part.assign(recorded=part["recorded"].expand_dims(setting=part["setting"])) for part in marked]
+    found = xr.concat(marked, "setting", join="outer")
+    return found.assign(recorded=found["recorded"].fillna(0))
 
 
 def _average(found: xr.Dataset) -> xr.Dataset:

@@ -55,7 +55,8 @@ def _attention(results: Results, layers: tuple[int, ...], number: int) -> Figure
     for axis, name in zip(axes, names, strict=True):
         for layer in layers:
             for colour, (group, label) in enumerate({"same": "same pattern", "other": "other pattern"}.items()):
-                part = data[f"score_{group}"].sel(setting=name).isel(layer=layer).dropna("step", how="all")
+                kept = np.flatnonzero(data["recorded"].sel(setting=name).values)
+                part = data[f"score_{group}"].sel(setting=name).isel(layer=layer, step=kept)
                 style = "-" if layer == layers[0] else "--"
                 curve(axis, part, "step", label=f"{label}, layer {layer + 1}", colour=colour, marker="", ls=style)
         axis.set_xlabel("training step")

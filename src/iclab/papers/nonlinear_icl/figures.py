@@ -63,8 +63,10 @@ def fig2ab(results: Results, settings: Settings) -> Figure:
 
 
 def fig2cd(results: Results, settings: Settings) -> Figure:
-    """Angle against magnitude of the feature and label part of a few neurons of seed 0, coloured by training step."""
-    data = results["training"].sel(setting="standard").isel(seed=0)
+    """Angle against magnitude of the feature and label part of a few neurons of one seed, coloured by training step."""
+    data = results["training"].sel(setting="standard")
+    sound = np.flatnonzero(data["readout_sign"].isel(step=-1).notnull().all("neuron").values)
+    data = data.isel(seed=int(sound[0]) if len(sound) else 0)  # the first seed that did not diverge
     figure, axes = panels(2, ("2(C) Feature part and mean pattern", "2(D) Label part and q"))
     sign = data["readout_sign"].isel(step=-1)
     positive, negative = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
@@ -82,7 +84,8 @@ def fig2cd(results: Results, settings: Settings) -> Figure:
         axis.set_xlabel("angle to the mean relevant pattern, degrees" if part == "feature" else "angle to q, degrees")
         axis.set_ylabel(f"norm of the {part} part")
         axis.set_xlim(0, 180)
-    figure.colorbar(dots, ax=axes, label="training step")
+    if len(sound):
+        figure.colorbar(dots, ax=axes, label="training step")
     return figure
 
 

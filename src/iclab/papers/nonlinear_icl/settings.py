@@ -1,7 +1,7 @@
 """Settings of nonlinear-icl (Section 5 of the paper), and the worlds they define.
 
 What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning and the
-number of tasks), l_tr = 20, one task per pattern (U = 1), the out-of-domain mixtures. What it leaves open is in `UNSTATED`.
+number of tasks), l_tr = 20, one task per pattern (U = 1), the out-of-domain mixtures. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
@@ -66,6 +66,13 @@ class Settings:
             self.test_length <= self.longest_test,
             f"test_length is {self.test_length}, above longest_test {self.longest_test}.",
         )
+        require(self.longest_test >= 5, f"longest_test is {self.longest_test}; Figs. 3B and 4 start at 5 examples.")
+        require(
+            self.key_width >= self.feature_dimension and self.value_width >= self.feature_dimension + self.label_dimension,
+            f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
+            f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
+        )
+        require(self.feature_dimension > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
         patterns(self, self.relevant_patterns)  # refuses more patterns than dimensions, with a sentence
 
     @property
@@ -74,15 +81,17 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-UNSTATED = (
-    "m (neurons), δ, η, B and the number of steps T: 300, 0.1, 2, 128 and 1000 (quick)",
-    "‖q‖: 1",
-    "l_ts: 20 unless swept; α' = 0.8 unless swept",
-    "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
-    "κ' ~ U(-K', K'): the paper prints U(K', K')",
-    "a = ±1/m as in Section 2.3; Algorithm 1 prints ±1/√m",
-    "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-)
+def unstated(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open, and what these settings say."""
+    return (
+        f"m (neurons), δ, η, B and T: {s.neurons}, {s.initial_scale:g}, {s.step_size:g}, {s.batch} and {s.steps} steps",
+        f"‖q‖: {s.label_norm:g}",
+        f"l_ts: {s.test_length} unless swept; α' = {s.test_matching_fraction:g} unless swept",
+        "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
+        "κ' ~ U(-K', K'): the paper prints U(K', K')",
+        "a = ±1/m as in Section 2.3; Algorithm 1 prints ±1/√m",
+        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
+    )
 
 
 @functools.lru_cache(maxsize=64)

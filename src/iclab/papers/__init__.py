@@ -7,11 +7,18 @@ from typing import Any
 
 from iclab.claims import Claim
 from iclab.errors import InputError, nearest
-from iclab.papers import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl
+from iclab.papers import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl, vector_arithmetic
 from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 
 PAPERS: dict[str, Paper] = {
-    paper.id: paper for paper in (nonlinear_icl.PAPER, feature_selection.PAPER, mamba_outliers.PAPER, chain_of_thought.PAPER)
+    paper.id: paper
+    for paper in (
+        nonlinear_icl.PAPER,
+        feature_selection.PAPER,
+        mamba_outliers.PAPER,
+        chain_of_thought.PAPER,
+        vector_arithmetic.PAPER,
+    )
 }
 
 

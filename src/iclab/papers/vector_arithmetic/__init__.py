@@ -1,0 +1,23 @@
+"""vector-arithmetic: provable in-context vector arithmetic via retrieving task concepts (Bu, Huang, Han, Nitanda, et al.).
+
+A model trained on question-answer sentences retrieves the task vector and adds it to the query; one trained on word-label
+prompts mixes low-level features in and keeps a constant error.
+"""
+
+from iclab.papers.paper import Paper
+from iclab.papers.vector_arithmetic.claims import claims
+from iclab.papers.vector_arithmetic.experiments import EXPERIMENTS
+from iclab.papers.vector_arithmetic.figures import FIGURES
+from iclab.papers.vector_arithmetic.settings import PROFILES
+from iclab.papers.vector_arithmetic.tables import TABLES
+
+PAPER = Paper(
+    id="vector-arithmetic",
+    title="Provable in-context vector arithmetic via retrieving task concepts",
+    citation="Dake Bu, Wei Huang, Andi Han, Atsushi Nitanda, Qingfu Zhang, Hau-San Wong, Taiji Suzuki.",
+    settings=PROFILES,
+    experiments=EXPERIMENTS,
+    claims=claims,
+    figures=FIGURES,
+    tables=TABLES,
+)

@@ -1,0 +1,143 @@
+"""Settings of vector-arithmetic (Section 5 of the paper), and the worlds they define.
+
+What the paper states: K = 2, K' = 100, d = 3000, n = 200, M = 30, L = 30, σ_0 = 1e-3, σ_1 = 5e-3, σ_p = 1e-2, η = 5,
+q_V = 1e-5, 2000 (QA) and 5000 (ICL, QA-ICL) epochs. With the printed η and q_V the model does not train in that time, which
+is a claim of its own. At smaller d the scales keep σ√d.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from iclab.errors import require, require_positive
+from iclab.experiments import Recipe
+from iclab.models.residual_transformer import ResidualTransformerSettings
+from iclab.training import Training
+from iclab.worlds.concepts import Concepts, Kind, concepts, orthonormal_concepts
+
+PRINTED_DIMENSION = 3000
+PRINTED_STEP, PRINTED_SCALE = 5.0, 1e-5  # η and q_V as printed
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """One line per setting, with the paper's letter. Scales are those printed for d = 3000."""
+
+    dimension: int = 150  # d
+    concepts: int = 2  # K
+    common_tokens: int = 100  # K'
+    samples: int = 200  # n
+    common_length: int = 30  # M
+    pairs: int = 15  # J of ICL prompts
+    sentence_pairs: int = 3  # J of QA-ICL prompts, (J+1)(M+2)-1 tokens long
+    attention_scale: float = 1e-3  # σ_0
+    value_scale: float = 5e-3  # σ_1
+    noise_scale: float = 1e-2  # σ_p
+    step_size: float = 0.05  # η
+    value_step_scale: float = 0.4  # q_V
+    steps: int = 2000  # epochs on QA
+    icl_steps: int = 2000  # epochs on ICL and QA-ICL
+    record_every: int = 100
+    prompts: int = 2_000
+
+    def __post_init__(self) -> None:
+        sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
+                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps", "record_every",
+                 "prompts")  # fmt: skip
+        require_positive(**{name: getattr(self, name) for name in sizes})
+        require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
+        require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")
+        require(
+            self.common_length <= self.common_tokens,
+            f"common_length is {self.common_length}, above common_tokens {self.common_tokens}: K' >= M is needed.",
+        )
+        orthonormal_concepts(self.dimension, self.concepts, self.common_tokens)
+
+    def rescaled(self, value: float) -> float:
+        """A standard deviation at this d, from the one printed for d = 3000: σ√d is kept."""
+        return float(value * np.sqrt(PRINTED_DIMENSION / self.dimension))
+
+    def record_at(self, kind: Kind) -> list[int]:
+        """The epochs at which a training is observed: densely at first, where the phases of growth are."""
+        last = self.steps if kind is Kind.qa else self.icl_steps
+        early = [epoch for epoch in (5, 10, 15, 20, 30, 40, 50, 60, 80) if epoch < last]
+        return sorted({*early, *range(0, last, self.record_every), last})
+
+
+def unstated(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open or prints differently, and what these settings say."""
+    return (
+        f"η = {s.step_size:g} and q_V = {s.value_step_scale:g}; the paper prints 5 and 1e-5",
+        "the L2 term of the loss has no coefficient anywhere: 0",
+        f"J = {s.sentence_pairs} sentences in QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens",
+        f"d = {s.dimension}, {s.steps} epochs on QA, {s.icl_steps} on ICL and QA-ICL; below d = 3000 the scales keep σ√d",
+        "the n training samples are balanced over concepts and signs",
+        "'Θ(1)' for a cosine: above 0.1, 'o(1)': below 0.1; other hidden constants are 1",
+    )
+
+
+PAIRS_OF = {Kind.icl: "pairs", Kind.qa: "pairs", Kind.qa_icl: "sentence_pairs"}
+
+
+@functools.lru_cache(maxsize=16)
+def directions(settings: Settings) -> tuple[np.ndarray, ...]:
+    """a, b and ν."""
+    return orthonormal_concepts(settings.dimension, settings.concepts, settings.common_tokens)
+
+
+def fresh_directions(settings: Settings, count: int) -> np.ndarray:
+    """`count` orthonormal directions that no training token has: the axes after those of the dictionary."""
+    used = 2 * settings.concepts + settings.common_tokens
+    require(
+        used + count <= settings.dimension,
+        f"{count} unseen directions do not fit: {used} of {settings.dimension} dimensions are taken.",
+    )
+    return np.eye(settings.dimension)[used : used + count]
+
+
+@functools.lru_cache(maxsize=256)
+def world(settings: Settings, kind: Kind, shift: str = "none", pairs: int | None = None, cotasks: int = 1) -> Concepts:
+    """Prompts of a kind, on the training dictionary or one of Proposition 3.4's shifted ones.
+
+    "conic": one high-level concept, the normalised sum of all; "low": new b's; "common": new ν's; "all": the three at once.
+    """
+    s = settings
+    a, b, common = directions(s)
+    if shift in ("conic", "all"):
+        a = a.sum(axis=0, keepdims=True) / np.sqrt(s.concepts)
+        b = b[:1]
+    free = (
+        fresh_directions(s, s.concepts + s.common_length) if shift in ("low", "common", "all") else np.zeros((0, s.dimension))
+    )
+    if shift in ("low", "all"):
+        b = free[: len(b)]
+    if shift in ("common", "all"):
+        common = free[s.concepts :]
+    own = getattr(s, PAIRS_OF[kind])
+    return concepts(
+        a, b, common, kind=kind, pairs=own if pairs is None else pairs, common_length=s.common_length,
+        noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
+    )  # fmt: skip
+
+
+def recipe(settings: Settings, kind: Kind, printed: bool = False) -> Recipe:
+    """Full-batch gradient descent on one distribution, watched on all three; `printed` takes the paper's step sizes."""
+    s = settings
+    step = PRINTED_STEP if printed else s.step_size
+    scale = PRINTED_SCALE if printed else s.value_step_scale
+    return Recipe(
+        world=world(s, kind),
+        model=ResidualTransformerSettings(s.rescaled(s.attention_scale), s.rescaled(s.value_scale)),
+        training=Training(step, s.samples, fresh=False, scales={"value_weights": scale}),
+        watched=tuple(world(s, other) for other in Kind),
+    )
+
+
+PROFILES = {
+    "smoke": Settings(steps=20, icl_steps=20, record_every=10, prompts=250, sentence_pairs=1, common_length=5),
+    "quick": Settings(),
+    "paper": Settings(dimension=3000, icl_steps=5000, prompts=5_000),
+}

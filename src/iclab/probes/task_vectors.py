@@ -1,8 +1,8 @@
 """The task vector h_0: where it points, whether it comes without a query, and whether it works for other queries.
 
 Technique: cosines of h_0 with the dictionary's directions on fresh prompts; h_0 from the demonstrations alone, with the last
-label in the query's place; h_0 added to other words of the same co-task. A model that adds the right task vector to a word answers
-with the word's label, whatever the word.
+label in the query's place; h_0 added to other words of the same co-task. A model that adds the right task vector to a word
+answers with the word's label, whatever the word.
 """
 
 from __future__ import annotations

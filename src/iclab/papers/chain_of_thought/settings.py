@@ -34,7 +34,7 @@ class Settings:
     noise_norm: float = 0.2  # ‖δ‖
     train_length: int = 20  # l_tr
     longest_test: int = 40  # the longest l_ts in Figs. 2 and 3
-    longest_comparison: int = 320  # the longest l_ts in Fig. 4
+    longest_comparison: int = 160  # the longest l_ts in Fig. 4
     initial_scale: float = 0.01  # ξ
     separate_weights: int = 0  # 1: W_K and W_Q are trained separately
     step_size: float = 1.0  # η

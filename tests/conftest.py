@@ -16,17 +16,6 @@ import jax
 ensemble.use_all_cores()
 
 
-def pytest_addoption(parser):
-    parser.addoption("--slow", action="store_true", help="also run the tests that train for long")
-
-
-def pytest_collection_modifyitems(config, items):
-    if not config.getoption("--slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="needs --slow"))
-
-
 @pytest.fixture(autouse=True, scope="session")
 def compiled_programs(tmp_path_factory):
     """Programs compiled by one test are there for the next, also where a test starts a process of its own."""

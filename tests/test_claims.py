@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.claims import Check, Claim, Verdict, above, below, judge, within
+from iclab.claims import Check, Claim, Verdict, above, below, judge, note, within
 from iclab.papers import PAPERS, select
 from iclab.statistics import Interval, band, first_below, interval, trend
 
@@ -119,6 +119,15 @@ def test_a_prefix_names_all_its_panels_and_does_not_end_inside_a_number():
     assert [claim.id for claim in select(["nonlinear-icl/fig3a"])] == ["nonlinear-icl/fig3a", "nonlinear-icl/fig3a-hinge"]
     assert len(select(["nonlinear-icl/prop"])) == 3 and len(select(["feature-selection/fig"])) == 3
     assert len(select([])) == sum(len(paper.claims(paper.settings["quick"])) for paper in PAPERS.values())
+
+
+def test_what_was_chosen_after_a_result_stands_at_the_claim_and_in_its_entry():
+    by_id = {claim.id: claim for claim in select([])}
+    assert "after the first run" in by_id["mamba-outliers/fig1a-18tasks-magnitude10-exact"].afterwards
+    assert by_id["nonlinear-icl/thm3.3"].afterwards == ""
+    with pytest.raises(AssertionError, match="no claim is called"):
+        note([make("reproduced")], {"fig9": "a note that names nothing"})
+    assert judge(note([make("reproduced")], {"thm*": "late"})[0], {})["afterwards"] == "late"
 
 
 def test_rules_follow_from_the_settings():

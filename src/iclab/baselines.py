@@ -38,15 +38,20 @@ def predict(name: str, inputs: np.ndarray, labels: np.ndarray, query: np.ndarray
     return float(classifier.fit(inputs, labels).predict(query[None])[0])
 
 
-def contexts(world: World, key: Key[Array, ""], prompts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fresh prompts as arrays: inputs (prompt × token × d_X, query last), labels shown, targets."""
+@jax.jit
+def _draw(world: Any, keys: Key[Array, " prompts"]) -> tuple[Array, Array, Array]:
+    """The world is an argument, so that worlds of the same shapes share one program."""
 
     def one(index: Array, prompt_key: Key[Array, ""]) -> tuple[Array, Array, Array]:
         prompt = world.sample(prompt_key, index)
         return prompt.tokens()[:, : world.feature_columns], prompt.label, prompt.target
 
-    drawn = jax.jit(jax.vmap(one))(jnp.arange(prompts), jax.random.split(key, prompts))
-    inputs, labels, targets = (np.asarray(part) for part in drawn)
+    return jax.vmap(one)(jnp.arange(len(keys)), keys)
+
+
+def contexts(world: World, key: Key[Array, ""], prompts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fresh prompts as arrays: inputs (prompt × token × d_X, query last), labels shown, targets."""
+    inputs, labels, targets = (np.asarray(part) for part in _draw(world, jax.random.split(key, prompts)))
     return inputs, labels, targets
 
 

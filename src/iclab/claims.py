@@ -1,16 +1,17 @@
 """Claims: what a theorem or a figure says, as something a run can answer.
 
 A claim has one or more checks. A check is a statistic with one number per training seed and a rule that was written before
-the run. The verdict of a check compares the 95 % interval of the mean over seeds with the rule: `reproduced` when the interval
-lies inside, `differs` when it lies outside, `inconclusive` when it straddles. A claim is reproduced when all its checks are,
-differs when any does, and is inconclusive otherwise.
+the claim was first judged; what was chosen later says so (`Claim.afterwards`). A check's verdict compares the 95 % interval
+of the mean over seeds with the rule: `reproduced` when the interval lies inside, `differs` when it lies outside, `inconclusive`
+when it straddles. A claim is reproduced when all its checks are, differs when any does, and is inconclusive otherwise.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ class Check:
 class Claim:
     """A statement of a paper. `needs` names the experiments whose results it reads, `figure` and `table` what shows it.
 
-    Where a claim is split by what the paper leaves unstated, `choice` names the choice of this row.
+    Where a claim is split by what the paper leaves unstated, `choice` names the choice of this row. `afterwards` says what
+    of its rule or statistic was chosen after a result had been seen, and why.
     """
 
     id: str
@@ -100,6 +102,7 @@ class Claim:
     unstated: tuple[str, ...] = ()
     choice: str = ""
     table: str | None = None
+    afterwards: str = ""
 
     @property
     def paper(self) -> str:
@@ -119,6 +122,17 @@ class Table:
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def note(claims: Sequence[Claim], afterwards: Mapping[str, str]) -> tuple[Claim, ...]:
+    """The claims with their notes. Keys are names (the id after the slash) or patterns of them ("fig1*"); each must match."""
+    notes: dict[str, list[str]] = {claim.id: [] for claim in claims}
+    for pattern, text in afterwards.items():
+        named = [claim.id for claim in claims if fnmatch.fnmatchcase(claim.id.split("/", 1)[1], pattern)]
+        assert named, f"no claim is called {pattern!r}"
+        for name in named:
+            notes[name].append(text)
+    return tuple(dataclasses.replace(claim, afterwards=" ".join(notes[claim.id])) for claim in claims)
 
 
 SEVERITY = (Verdict.differs, Verdict.inconclusive, Verdict.reproduced)
@@ -163,6 +177,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "checks": checks,
         "unstated": list(claim.unstated),
         "choice": claim.choice,
+        "afterwards": claim.afterwards,
         "figure": claim.figure,
         "table": claim.table,
     }

@@ -14,7 +14,6 @@ from iclab.statistics import band
 
 # Okabe and Ito's palette: distinguishable with every common colour vision deficiency.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
-BAND_NOTE = "mean over training seeds, band: 95 % t interval"
 
 matplotlib.rcParams.update(
     {

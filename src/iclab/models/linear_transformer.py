@@ -124,7 +124,4 @@ class LinearTransformerSettings(eqx.Module):
     def init(self, key: Key[Array, ""], world: World) -> LinearTransformer:
         """W_B = W_C: δ on the feature diagonal. Nothing is random."""
         weights = diagonal(self.initial_scale, self.depth, world.columns, world)
-        require(
-            world.columns == world.feature_columns + 1, "the label must be one column; use a label embedding of dimension 1."
-        )
         return LinearTransformer(weights, weights, self.residual, self.causal, self.mean)

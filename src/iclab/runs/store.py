@@ -1,7 +1,7 @@
 """The run directory. Files are the truth: no server, no database.
 
 manifest.json   what this run is: ids, profile, seeds, settings, versions, device, revision
-results/        one netCDF file per experiment, written to a temporary name and renamed
+results/        one netCDF file per experiment, written to a temporary name and renamed, and its checksum
 models/         one .npz per trained member (with --save-models), arrays under the paper's letters
 figures/        SVG and PNG
 claims.json     the verdicts

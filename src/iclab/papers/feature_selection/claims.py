@@ -1,8 +1,6 @@
 """The claims of feature-selection and their rules. Hidden constants are taken as 1.
 
-Rules were written before the first run. Two rows were added after it: prop2-own and fig1b-printed split each statement by how
-"the contribution of the label part" is read (`iclab.probes.neurons.contributions`), because the readings disagree. With them,
-fig1b compares the two contributions by their difference; the first run's ratio has a denominator near 0.
+Rules were written before the first run; what changed later is in `AFTERWARDS` and on the page.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from iclab.claims import Check, Claim, Results, above, below, within
+from iclab.claims import Check, Claim, Results, above, below, note, within
 from iclab.papers.feature_selection.settings import Settings, unstated
 from iclab.statistics import trend
 
@@ -18,6 +16,12 @@ PAPER = "feature-selection"
 UNIT = (0.0, 1.0)
 ZERO = 0.001  # "zero error", measured on 10,000 prompts per seed; prompts with no matching context leave about 0.00004
 SIDES = ("query", "key")
+AFTERWARDS = {
+    "prop2-own": "Row added after the first run, in which the printed reading differed: a second reading of 'the contribution'.",
+    "fig1b": "The first run read (10) as printed and divided the two contributions; the ratio has a denominator near 0 and was "
+    "inconclusive. Now their difference, and the reading of the caption.",
+    "fig1b-printed": "Row added after the first run: the printed reading of what fig1b judged then, by the difference.",
+}
 
 
 def _data(results: Results, name: str) -> xr.DataArray:
@@ -49,7 +53,7 @@ def _ratio(results: Results, name: str) -> xr.DataArray:
 def claims(s: Settings) -> tuple[Claim, ...]:
     """All claims, with the rules that follow from these settings."""
     m, open_settings = patterns_total(s), unstated(s)
-    return (
+    rows = (
         Claim(
             f"{PAPER}/thm1", "Theorem 1",
             "After training the error on the M1 training tasks is zero.",
@@ -126,3 +130,4 @@ def claims(s: Settings) -> tuple[Claim, ...]:
             ("training",), "fig1a", open_settings,
         ),
     )  # fmt: skip
+    return note(rows, AFTERWARDS)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -47,11 +46,6 @@ class Trained:
     models: Any
     diverged: np.ndarray
     history: xr.Dataset
-
-    def model(self, setting: str, seed: int) -> Any:
-        """One trained model, ready to be called on a prompt."""
-        index = self.settings.index(setting) * len(self.seeds) + self.seeds.index(seed)
-        return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, index))
 
     def grid(self, values: np.ndarray) -> np.ndarray:
         """Members along the first axis -> (setting, seed), with diverged members as NaN."""

@@ -6,15 +6,13 @@ import collections
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jinja2
 
 from iclab.claims import Table
 from iclab.papers import PAPERS
-
-if TYPE_CHECKING:
-    from iclab.runs.store import Store
 
 
 def number(value: float | None) -> str:
@@ -34,10 +32,14 @@ def _inline(svg: str, prefix: str) -> str:
     return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
 
 
-def write_page(
-    store: Store, claims: Sequence[dict[str, Any]], tables: Mapping[str, Mapping[str, Table]], seconds: float
-) -> None:
-    """index.html from the claims, the tables (by paper) and the figures in the run directory."""
+def render_page(
+    figures_at: Path,
+    identity: Mapping[str, Any],
+    claims: Sequence[dict[str, Any]],
+    tables: Mapping[str, Mapping[str, Table]],
+    seconds: float,
+) -> str:
+    """The HTML of a run: what it is (`identity`), its claims, its tables by paper, its figures as <paper>/<name>.svg."""
     template = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     ).from_string((resources.files("iclab.report") / "page.html").read_text())
@@ -47,7 +49,7 @@ def write_page(
         figures = {}
         for claim in own:
             name = claim["figure"]
-            path = store.directory / "figures" / paper.id / f"{name}.svg"
+            path = figures_at / paper.id / f"{name}.svg"
             if name and name not in figures and path.exists():
                 figures[name] = {
                     "svg": _inline(path.read_text(), f"{paper.id}-{name}"),
@@ -58,8 +60,7 @@ def write_page(
             papers.append(
                 {"paper": paper, "claims": own, "figures": figures, "tables": tables[paper.id], "counts": _counts(own)}
             )
-    page = template.render(papers=papers, number=number, seconds=seconds, identity=store.identity)
-    store.write("index.html", page.encode())
+    return template.render(papers=papers, number=number, seconds=seconds, identity=identity)
 
 
 def _counts(claims: Sequence[dict[str, Any]]) -> dict[str, int]:

@@ -107,18 +107,15 @@ def prompts(lab: Lab) -> xr.Dataset:
     """Proposition 3.4: other prompt lengths, and several co-tasks in one prompt (eq. (8))."""
     s: Settings = lab.settings
     model = trained(lab, Kind.qa)
-    lengths = [
-        lab.evaluate(
-            model, f"pairs {pairs}", errors(cross_entropy),
-            lambda setting, seed, one, j=pairs: world(s, Kind.icl, "none", j), {"one": (0,)}, s.prompts,
-        ).isel(one=0, drop=True)
-        for pairs in PAIR_COUNTS
-    ]  # fmt: skip
+    found = lab.evaluate(
+        model, "pairs", errors(cross_entropy),
+        lambda setting, seed, pairs: world(s, Kind.icl, pairs=pairs, longest=PAIR_COUNTS[-1]),
+        {"pairs": PAIR_COUNTS}, s.prompts,
+    )  # fmt: skip
     mixed = lab.evaluate(
         model, "cotasks", mixture_weights,
-        lambda setting, seed, cotasks: world(s, Kind.icl, "none", None, cotasks), {"cotasks": (1, 2)}, s.prompts,
+        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.prompts,
     )  # fmt: skip
-    found = xr.concat(lengths, xr.Variable("pairs", list(PAIR_COUNTS)))
     return xr.merge([found, mixed.assign_coords(concept=np.arange(s.concepts))])
 
 

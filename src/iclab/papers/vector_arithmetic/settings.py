@@ -99,7 +99,9 @@ def fresh_directions(settings: Settings, count: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=256)
-def world(settings: Settings, kind: Kind, shift: str = "none", pairs: int | None = None, cotasks: int = 1) -> Concepts:
+def world(
+    settings: Settings, kind: Kind, shift: str = "none", pairs: int | None = None, longest: int | None = None, cotasks: int = 1
+) -> Concepts:
     """Prompts of a kind, on the training dictionary or one of Proposition 3.4's shifted ones.
 
     "conic": one high-level concept, the normalised sum of all; "low": new b's; "common": new ν's; "all": the three at once.
@@ -118,7 +120,7 @@ def world(settings: Settings, kind: Kind, shift: str = "none", pairs: int | None
         common = free[s.concepts :]
     own = getattr(s, PAIRS_OF[kind])
     return concepts(
-        a, b, common, kind=kind, pairs=own if pairs is None else pairs, common_length=s.common_length,
+        a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest, common_length=s.common_length,
         noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
     )  # fmt: skip
 

@@ -1,0 +1,37 @@
+"""Imports go down the README's map only: what comes later may use what came before, never the other way round."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def order():
+    text = (ROOT / "README.md").read_text().split("imports go down this list only.")[1]
+    return [
+        name.removesuffix(".py").removesuffix("/") for name in re.findall(r"^    (\w+(?:\.py|/))  ", text + "\n", re.MULTILINE)
+    ] + ["cli"]
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("iclab"):
+            parts = node.module.split(".")
+            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+
+
+def test_the_map_names_every_module_and_imports_go_down_it():
+    names = order()
+    package = ROOT / "src" / "iclab"
+    modules = {
+        path.stem if path.suffix else path.name for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))
+    }
+    assert modules == set(names)
+    for path in package.rglob("*.py"):
+        own = path.relative_to(package).parts[0].removesuffix(".py")
+        if own != "__init__":
+            for used in imports(path):
+                assert names.index(used) <= names.index(own), (
+                    f"{path.relative_to(ROOT)} imports iclab.{used}, which comes later"
+                )

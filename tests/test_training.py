@@ -111,3 +111,19 @@ def test_a_random_orthogonal_basis_gives_the_same_distribution_of_errors():
     rotated = losses_after_training("rotated", 9, range(24))
     assert 0.0 < np.mean(aligned) < 0.999 and np.std(aligned) > 0
     assert scipy.stats.ks_2samp(aligned, rotated).pvalue > 1e-3
+
+
+def test_the_best_model_is_the_one_at_the_lowest_record():
+    """Watched is a number that goes up and down with the weights, so that the best record is an early one for some members."""
+
+    def watch(model, member, key):
+        return {"weight": jax.numpy.sum(model.output_weights**2) * jax.numpy.cos(model.key_weights[0, 0] * 40)}
+
+    states, record = train(small.members(range(3)), hinge, RECORD, (watch,), best_of="weight")
+    lowest = np.argmin(record["weight"], axis=1)
+    assert states.best.step.tolist() == [RECORD[place] for place in lowest] and len(set(lowest)) > 1
+    assert np.array_equal(states.best.value, record["weight"].min(axis=1))
+    for seed, place in enumerate(lowest):
+        stopped, _ = train(small.members([seed]), hinge, RECORD[: place + 1])
+        for a, b in zip(leaves(states.best.model), leaves(stopped.model), strict=True):
+            assert np.array_equal(a[seed], b[0])

@@ -46,6 +46,11 @@ class Trained:
     models: Any
     diverged: np.ndarray
     history: xr.Dataset
+    best: Any = None
+
+    def at_best(self) -> Trained:
+        """The same ensemble, every member at the record where `best_of` was lowest."""
+        return dataclasses.replace(self, name=f"{self.name}@best", models=self.best)
 
     def grid(self, values: np.ndarray) -> np.ndarray:
         """Members along the first axis -> (setting, seed), with diverged members as NaN."""
@@ -80,8 +85,13 @@ class Lab:
         record_at: Sequence[int],
         observers: tuple[Observer, ...] = (),
         loss: Loss = hinge,
+        best_of: str = "",
     ) -> Trained:
-        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free."""
+        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free.
+
+        `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it was lowest, and the
+        history has that `best_step`.
+        """
         name = f"{self.paper}-{name}"
         if name in self._trained:
             return self._trained[name]
@@ -101,7 +111,7 @@ class Lab:
             rate = f", {steps / seconds:,.0f} model-steps/s" if steps else ""
             self._progress(f"training {name}: {len(pairs)} members{rate}", done / total)
 
-        states, records = training.train(members, loss, record_at, observers, report)
+        states, records = training.train(members, loss, record_at, observers, report, best_of)
         trained = Trained(
             name,
             tuple(recipes),
@@ -110,12 +120,13 @@ class Lab:
             states.model,
             training.diverged(states),
             xr.Dataset(),
+            states.best.model if states.best is not None else None,
         )
         history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
-        history["diverged_at"] = (
-            ("setting", "seed"),
-            states.diverged_at.reshape(len(recipes), len(self.seeds)),
-        )
+        shape = len(recipes), len(self.seeds)
+        history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(shape))
+        if states.best is not None:
+            history["best_step"] = (("setting", "seed"), states.best.step.reshape(shape))
         trained = dataclasses.replace(trained, history=history)
         self._trained[name] = trained
         self._on_trained(trained)

@@ -7,6 +7,7 @@ and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algor
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import time
@@ -66,6 +67,14 @@ class Member(eqx.Module):
     watched: tuple[Any, ...] = ()
 
 
+class Best(eqx.Module):
+    """The model at the record where a recorded value was lowest so far: early stopping."""
+
+    model: Any
+    value: Float[Array, "*members"]
+    step: Int[Array, "*members"]
+
+
 class State(eqx.Module):
     """What persists from step to step. `diverged_at` is the first step with a loss that is not finite, or -1."""
 
@@ -73,17 +82,19 @@ class State(eqx.Module):
     optimiser: Any
     step: Int[Array, "*members"]
     diverged_at: Int[Array, "*members"]
+    best: Best | None = None
 
 
 def _optimiser(training: Training) -> optax.GradientTransformation:
     return optax.sgd(training.step_size)
 
 
-def _start(member: Member) -> State:
+def _start(keep: bool, member: Member) -> State:
     settings: ModelSettings = member.model
     model = settings.init(jax.random.fold_in(member.key, INITIALISATION), member.world)
     zero = jnp.zeros((), jnp.int32)
-    return State(model, _optimiser(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1)
+    best = Best(model, jnp.asarray(jnp.inf), zero) if keep else None
+    return State(model, _optimiser(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1, best)
 
 
 def _batch_loss(
@@ -123,7 +134,7 @@ def _draw(world: World, key: Key[Array, ""], batch: int) -> tuple[Prompt, Any]:
 
 
 def _advance(
-    loss: Loss, observers: tuple[Observer, ...], member: Member, state: State, steps: Int[Array, ""]
+    loss: Loss, observers: tuple[Observer, ...], best_of: str, member: Member, state: State, steps: Int[Array, ""]
 ) -> tuple[State, dict[str, Array]]:
     """`steps` SGD steps, then the record: mean training loss and error over these steps, and what the observers say."""
     optimiser = _optimiser(member.training)
@@ -151,6 +162,7 @@ def _advance(
             optimiser_state,
             state.step + 1,
             jnp.where(newly, state.step, state.diverged_at),
+            state.best,
         )
         return state, sums + jnp.stack([value, error])
 
@@ -160,17 +172,24 @@ def _advance(
     for number, observer in enumerate(observers):
         key = jax.random.fold_in(jax.random.fold_in(member.key, OBSERVATION), number)
         record |= observer(state.model, member, key)
+    if state.best is not None:
+        state = dataclasses.replace(state, best=_better(state.best, state, record[best_of]))
     return state, record
 
 
-@functools.cache
-def _compiled_start() -> Callable[..., Any]:
-    return ensemble.over_members(_start)
+def _better(best: Best, state: State, value: Float[Array, ""]) -> Best:
+    now = Best(state.model, value, state.step)
+    return jax.tree.map(lambda new, old: jnp.where(value < best.value, new, old), now, best)
 
 
 @functools.cache
-def _compiled_advance(loss: Loss, observers: tuple[Observer, ...]) -> Callable[..., Any]:
-    return ensemble.over_members(functools.partial(_advance, loss, observers))
+def _compiled_start(keep: bool) -> Callable[..., Any]:
+    return ensemble.over_members(functools.partial(_start, keep))
+
+
+@functools.cache
+def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> Callable[..., Any]:
+    return ensemble.over_members(functools.partial(_advance, loss, observers, best_of))
 
 
 def train(
@@ -179,11 +198,13 @@ def train(
     record_at: Sequence[int],
     observers: tuple[Observer, ...] = (),
     progress: Callable[[int, float], None] = lambda steps, seconds: None,
+    best_of: str = "",
 ) -> tuple[State, dict[str, np.ndarray]]:
     """Train stacked members up to the last of `record_at`, recording at each of these steps.
 
     Returns the final states and the records (member × record × ...). `progress(model_steps, seconds)` is called after
-    each stretch. A member whose loss stops being finite keeps its `diverged_at`; what it computed afterwards is not used.
+    each stretch. `best_of` names a recorded value; the model at the record where it was lowest is kept in the state as
+    `best`. A member whose loss stops being finite keeps its `diverged_at`; what it computed afterwards is not used.
     """
     schedule = np.asarray(record_at, int)
     require(
@@ -191,13 +212,13 @@ def train(
         f"record_at must be increasing step numbers from 0 on, not {list(record_at)}.",
     )
     count = ensemble.size(members)
-    start = _compiled_start()
-    probe = jax.eval_shape(lambda m: _start(ensemble.unstack(m, 0)), members)
+    start = _compiled_start(bool(best_of))
+    probe = jax.eval_shape(lambda m: _start(bool(best_of), ensemble.unstack(m, 0)), members)
     bytes_per_member = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(probe))
     layout = ensemble.Layout(count, bytes_per_member)
     spread = layout.spread(members)
     state = start(layout.counts, spread)
-    advance = _compiled_advance(loss, observers)
+    advance = _compiled_advance(loss, observers, best_of)
     records = []
     for stretch in np.diff(schedule, prepend=0):
         began = time.perf_counter()

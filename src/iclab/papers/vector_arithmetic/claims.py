@@ -3,8 +3,8 @@
 Rules were written before any claim was judged, but after a scouting run with 2 seeds had shown the test errors and aᵀW_V a, bᵀW_V b
 along all three trainings (`SCOUTED`).
 
-Stopping time matters here: the propositions say "there exists t", the figures show whole trainings. So errors are judged at their
-minimum over training where the paper says that a time exists, and at the end where it says that something persists.
+Stopping time matters here: the propositions say "there exists t", the figures show whole trainings. So errors are judged where
+a validation set says to stop where the paper says that a time exists, and at the end where it says that something persists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note, within
-from iclab.papers.vector_arithmetic.experiments import PAIR_COUNTS
+from iclab.papers.vector_arithmetic.experiments import PAIR_COUNTS, TESTS
 from iclab.papers.vector_arithmetic.settings import Settings, unstated
 from iclab.statistics import trend
 
@@ -23,8 +23,13 @@ TAU = (-1.0, 1.0)
 EPSILON = 0.01
 THETA = 0.1  # Θ(1) and o(1) for cosines
 SCOUTED = "A scouting run of 2 seeds had shown errors and projections along training before the rule was written."
-AFTERWARDS = {start: SCOUTED for start in ("prop3.3-icl", "prop3.3-qa*", "fig2", "fig3", "fig4", "lem4.3-low")}
-TESTS = ("icl", "qa-icl")  # P_T* and P_QA^T*, on which the theorems test
+RETESTED = (
+    f"{SCOUTED} The threshold is as first written; the error was first read off records of 400 prompts (the lowest of them was about "
+    "0.004, the last 0.065) and is now tested on 10,000 fresh ones."
+)
+AFTERWARDS = {start: SCOUTED for start in ("prop3.3-icl", "fig2", "fig3-printed", "fig4", "lem4.3-low")} | {
+    start: RETESTED for start in ("prop3.3-qa*", "fig3")
+}
 
 
 def _history(results: Results, training: str) -> xr.Dataset:
@@ -37,6 +42,10 @@ def _last(results: Results, training: str, name: str) -> xr.DataArray:
 
 def _lowest(results: Results, training: str, name: str) -> xr.DataArray:
     return _history(results, training)[name].min("step", skipna=False)
+
+
+def _tested(results: Results, kind: str, stage: str) -> xr.DataArray:
+    return results["tests"]["error"].isel(setting=0).sel(kind=kind, stage=stage)
 
 
 def _growth_exponent(results: Results, training: str, early: bool) -> xr.DataArray:
@@ -145,18 +154,20 @@ def _theorems(s: Settings) -> list[Claim]:
         Claim(
             f"{PAPER}/prop3.3-qa", "Proposition 3.3, training on P_QA",
             "There is a time at which the test error is at most ε on ICL and QA-ICL prompts.",
-            tuple(Check(f"lowest 0-1 error on {test} prompts over training", below(EPSILON), lambda r, k=test: _lowest(r, "qa", f"{k}_error"), UNIT) for test in TESTS),
-            ("qa",), "fig3", (*left, "ε = 0.01, on 400 prompts a record: too few for an error this small, and a minimum over records is biased down"), "", "stopping",
+            tuple(Check(f"0-1 error on {test} prompts, stopped where validation is best", below(EPSILON), lambda r, k=test: _tested(r, k, "stopped"), UNIT) for test in TESTS),
+            ("qa", "tests"), "fig3",
+            (*left, "ε = 0.01; the time is the record with the lowest mean error on 800 other prompts, the test is on 10,000 fresh ones"),
+            "", "stopping",
         ),
         Claim(
             f"{PAPER}/fig3", "Figure 3",
             "Trained on QA, W_V does not overfit to low-level features (d) and the test errors converge to zero (b).",
             (
                 Check("|bᵀW_V b| (largest) / aᵀW_V a, at the end", below(THETA), lambda r: _last(r, "qa", "value_b") / _last(r, "qa", "value_a")),
-                Check("0-1 error on ICL prompts, at the end", below(0.05), lambda r: _last(r, "qa", "icl_error"), UNIT),
-                Check("0-1 error on QA-ICL prompts, at the end", below(0.05), lambda r: _last(r, "qa", "qa-icl_error"), UNIT),
+                Check("0-1 error on ICL prompts, at the end", below(0.05), lambda r: _tested(r, "icl", "end"), UNIT),
+                Check("0-1 error on QA-ICL prompts, at the end", below(0.05), lambda r: _tested(r, "qa-icl", "end"), UNIT),
             ),
-            ("qa",), "fig3", left,
+            ("qa", "tests"), "fig3", left,
         ),
         Claim(
             f"{PAPER}/fig3-printed", "Figure 3 with the printed step sizes η = 5, q_V = 1e-5",
@@ -267,6 +278,13 @@ def _uses(s: Settings) -> list[Claim]:
             "The QA-trained model accommodates other prompt lengths.",
             (Check(f"largest 0-1 error over J in {PAIR_COUNTS}", below(0.05), lambda r: r["prompts"]["error"].isel(setting=0).max("pairs", skipna=False), UNIT),),
             ("prompts",), "shifts", left,
+        ),
+        Claim(
+            f"{PAPER}/prop3.4-cotasks", "Proposition 3.4, distribution shift: several co-tasks in one prompt",
+            "The QA-trained model answers the query though the demonstrations share two co-tasks between them.",
+            (Check("0-1 error on ICL prompts with two co-tasks", below(0.05), lambda r: r["prompts"]["cotasks_error"].isel(setting=0).sel(cotasks=2), UNIT),),
+            ("prompts",), "shifts",
+            (*left, "the query's word belongs to one of the two; each demonstration takes one of them at random"),
         ),
         Claim(
             f"{PAPER}/eq8", "Equation (8)",

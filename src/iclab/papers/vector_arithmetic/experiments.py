@@ -19,6 +19,7 @@ from iclab.training import Member
 from iclab.worlds.concepts import Kind
 
 KINDS = tuple(kind.value for kind in Kind)
+TESTS = ("icl", "qa-icl")  # P_T* and P_QA^T*, on which the theorems test
 OBSERVED_BATCH = 200
 SHIFTS = ("none", "conic", "low", "common", "all")
 PAIR_COUNTS = (5, 10, 15, 30)
@@ -29,19 +30,23 @@ def _watch(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
 
 
 def observe(model: ResidualTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """Loss, error and cosines of h_0 on all three distributions ("icl_...", "qa_...", "qa-icl_..."), and the projections."""
+    """Loss, error and cosines of h_0 on all three distributions ("icl_...", "qa_...", "qa-icl_..."), and the projections.
+
+    "stopping" is the mean error on the two distributions of the theorems' tests; a run is stopped where it is lowest.
+    """
     record = concept_projections(model, member.world)
     for kind, where in zip(KINDS, member.watched, strict=True):
         found = expect(_watch, model, where, key, 2, batch=OBSERVED_BATCH)
         record |= {f"{kind}_{name}": value for name, value in found.items()}
-    return record
+    return record | {"stopping": (record["icl_error"] + record["qa-icl_error"]) / 2}
 
 
 def trained(lab: Lab, kind: Kind, printed: bool = False) -> Trained:
     """One training distribution; its name is in the path of saved models."""
     s: Settings = lab.settings
     name = f"{kind.value}{'-printed' * printed}"
-    return lab.train(name, {name: lambda seed: recipe(s, kind, printed)}, s.record_at(kind), (observe,), cross_entropy)
+    recipes = {name: lambda seed: recipe(s, kind, printed)}
+    return lab.train(name, recipes, s.record_at(kind), (observe,), cross_entropy, best_of="stopping")
 
 
 def qa(lab: Lab) -> xr.Dataset:
@@ -62,6 +67,24 @@ def qa_icl(lab: Lab) -> xr.Dataset:
 def printed(lab: Lab) -> xr.Dataset:
     """Training on QA sentences with the printed step sizes."""
     return trained(lab, Kind.qa, printed=True).history
+
+
+def tests(lab: Lab) -> xr.Dataset:
+    """The QA-trained model on the theorems' tests, on many fresh prompts, where it was stopped and at the end."""
+    s: Settings = lab.settings
+    model = trained(lab, Kind.qa)
+    parts = [
+        [
+            lab.evaluate(
+                stage, f"test {kind}", errors(cross_entropy),
+                lambda setting, seed, one, k=kind: world(s, Kind(k)), {"one": (0,)}, s.prompts,
+            ).isel(one=0, drop=True)
+            for stage in (model.at_best(), model)
+        ]
+        for kind in TESTS
+    ]  # fmt: skip
+    stages = [xr.concat(pair, xr.Variable("stage", ["stopped", "end"])) for pair in parts]
+    return xr.concat(stages, xr.Variable("kind", list(TESTS)))
 
 
 def uses(lab: Lab) -> xr.Dataset:
@@ -116,7 +139,12 @@ def prompts(lab: Lab) -> xr.Dataset:
         model, "cotasks", mixture_weights,
         lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.prompts,
     )  # fmt: skip
-    return xr.merge([found, mixed.assign_coords(concept=np.arange(s.concepts))])
+    several = lab.evaluate(
+        model, "cotasks", errors(cross_entropy),
+        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.prompts,
+    )  # fmt: skip
+    several = several.rename({name: f"cotasks_{name}" for name in several.data_vars})
+    return xr.merge([found, mixed.assign_coords(concept=np.arange(s.concepts)), several])
 
 
 EXPERIMENTS = {
@@ -124,6 +152,7 @@ EXPERIMENTS = {
     "icl": Experiment(icl, cost=25),
     "qa-icl": Experiment(qa_icl, cost=80),
     "printed": Experiment(printed, cost=25),
+    "tests": Experiment(tests, cost=20),
     "uses": Experiment(uses, cost=10),
     "shifts": Experiment(shifts, cost=10),
     "prompts": Experiment(prompts, cost=10),

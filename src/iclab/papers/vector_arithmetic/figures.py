@@ -75,14 +75,17 @@ def uses(results: Results, settings: Settings) -> Figure:
 def shifts(results: Results, settings: Settings) -> Figure:
     """Errors of the QA-trained model on shifted dictionaries and other lengths, and the mixture of two co-tasks."""
     figure, axes = panels(
-        3, ("Prop 3.4: shifted dictionaries", "Prop 3.4: prompt length", "Eq. (8): projections of h_0"), width=3.6
+        4,
+        ("Prop 3.4: shifted dictionaries", "Prop 3.4: prompt length", "Prop 3.4: co-tasks", "Eq. (8): projections of h_0"),
+        width=3.0,
     )
     if "shifts" in results:
         _bars(axes[0], results["shifts"]["error"].isel(setting=0), "shift", "0-1 error")
     if "prompts" in results:
         data = results["prompts"].isel(setting=0)
         _bars(axes[1], data["error"], "pairs", "0-1 error")
-        _bars(axes[2], data["weight"].sel(cotasks=2), "concept", "projection on a, two co-tasks", (-1, 1))
+        _bars(axes[2], data["cotasks_error"], "cotasks", "0-1 error")
+        _bars(axes[3], data["weight"].sel(cotasks=2), "concept", "projection on a, two co-tasks", (-1, 1))
     return figure
 
 

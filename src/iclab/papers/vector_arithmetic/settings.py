@@ -41,7 +41,7 @@ class Settings:
     steps: int = 2000  # epochs on QA
     icl_steps: int = 2000  # epochs on ICL and QA-ICL
     record_every: int = 100
-    prompts: int = 2_000
+    prompts: int = 10_000
 
     def __post_init__(self) -> None:
         sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
@@ -141,5 +141,5 @@ def recipe(settings: Settings, kind: Kind, printed: bool = False) -> Recipe:
 PROFILES = {
     "smoke": Settings(steps=20, icl_steps=20, record_every=10, prompts=250, sentence_pairs=1, common_length=5),
     "quick": Settings(),
-    "paper": Settings(dimension=3000, icl_steps=5000, prompts=5_000),
+    "paper": Settings(dimension=3000, icl_steps=5000),
 }

@@ -14,10 +14,10 @@ from pathlib import Path
 import jax
 
 from iclab import ensemble
+from iclab.devices import prepare_jax
 from iclab.losses import cross_entropy
 from iclab.papers.vector_arithmetic.experiments import observe
 from iclab.papers.vector_arithmetic.settings import PROFILES, recipe
-from iclab.runs.reproduce import prepare_jax
 from iclab.training import Member, train
 from iclab.worlds.concepts import Kind
 

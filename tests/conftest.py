@@ -9,11 +9,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 with install_import_hook("iclab", "typecheck.check"):
     import iclab  # noqa: F401
-    from iclab import ensemble
+    from iclab import devices
 
 import jax
 
-ensemble.use_all_cores()
+devices.use_all_cores()
 
 
 @pytest.fixture(autouse=True, scope="session")

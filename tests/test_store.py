@@ -15,12 +15,37 @@ def data():
 
 
 def test_a_result_is_kept_for_the_same_run(tmp_path):
-    Store(tmp_path / "run", IDENTITY).save_result("paper/one", data(), 1.5)
-    kept = Store(tmp_path / "run", IDENTITY).load_result("paper/one")
-    assert kept is not None
-    xr.testing.assert_equal(kept, data())
-    assert kept.attrs["seconds"] == 1.5
-    assert Store(tmp_path / "run", IDENTITY).load_result("paper/two") is None
+    with Store(tmp_path / "run", IDENTITY) as store:
+        store.save_result("paper/one", data(), 1.5)
+    with Store(tmp_path / "run", IDENTITY) as store:
+        kept = store.load_result("paper/one")
+        assert kept is not None
+        xr.testing.assert_equal(kept, data())
+        assert kept.attrs["seconds"] == 1.5
+        assert store.load_result("paper/two") is None
+
+
+def test_a_folder_in_use_is_refused_until_it_is_given_free(tmp_path):
+    with Store(tmp_path, IDENTITY), pytest.raises(InputError, match=r"is in use by another iclab \(process \d+ on "):
+        Store(tmp_path, IDENTITY)
+    Store(tmp_path, IDENTITY).close()
+
+
+def test_what_was_being_written_when_a_run_died_is_cleared_away(tmp_path):
+    Store(tmp_path, IDENTITY).close()
+    half = tmp_path / "results" / f".one.nc.{'0' * 32}"
+    half.parent.mkdir()
+    half.write_bytes(b"half")
+    (tmp_path / "results" / ".gitignore").write_text("*")
+    Store(tmp_path, IDENTITY).close()
+    assert not half.exists() and (tmp_path / "results" / ".gitignore").exists()
+
+
+def test_a_run_that_died_before_its_manifest_leaves_the_folder_free(tmp_path):
+    (tmp_path / ".lock").write_text("")
+    (tmp_path / f".manifest.json.{'a' * 32}").write_text("{")
+    with Store(tmp_path, IDENTITY) as store:
+        assert store.manifest["identity"] == IDENTITY
 
 
 def test_the_folder_of_another_run_is_refused_and_not_touched(tmp_path):

@@ -44,9 +44,10 @@ def test_how_often_the_training_is_recorded_does_not_change_it():
 
 
 def test_settings_traced_and_ensembles_of_other_sizes_do_not_recompile():
-    compiled = training._compiled_advance(hinge, ())
+    compiled = training._compiled_advance(hinge, (), "")
     train(small.members(range(2)), hinge, RECORD)
     traces = compiled._cache_size()
+    assert traces > 0
     mixed = ensemble.stack(
         [
             small.member(the_world=small.world(matching_fraction=fraction, tasks=tasks, length=length), step_size=step)

@@ -2,7 +2,9 @@
 
 from importlib.metadata import version
 
+from iclab.runs.opened import Sweep, open_sweep
 from iclab.runs.reproduce import Run, reproduce
+from iclab.runs.sweep import sweep
 
 __version__ = version("iclab")
-__all__ = ["Run", "__version__", "reproduce"]
+__all__ = ["Run", "Sweep", "__version__", "open_sweep", "reproduce", "sweep"]

@@ -13,10 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from iclab.errors import InputError, require
+from iclab.devices import cache_directory, prepare_jax
+from iclab.errors import InputError
 from iclab.papers import PAPERS, PROFILES, select
 from iclab.report.page import number
 from iclab.runs import reproduce as running
+from iclab.runs import sweep as sweeping
+from iclab.runs.changes import pairs
+from iclab.runs.cluster import connect
 from iclab.runs.store import environment
 
 OUT = Console()
@@ -45,6 +49,7 @@ def reproduce(
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
 ) -> None:
     """Train, test and judge claims; write figures and a page.
@@ -59,22 +64,17 @@ def reproduce(
         seeds: Training seeds per setting; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
+        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+            cluster.
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
-    pairs: dict[str, str] = {}
-    for name, value in map(_split, changes):
-        require(name not in pairs, f"--set {name} is given twice.")
-        pairs[name] = value
-    run = running.reproduce(*ids, profile=profile, seeds=seeds, out=out, changes=pairs, save_models=save_models, console=OUT)
+    with connect(cluster) as (executor, _):
+        run = running.reproduce(
+            *ids, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
+            executor=executor, console=OUT,
+        )  # fmt: skip
     print_claims(run.claims)
     OUT.print(f"report: {run.directory / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _split(change: str) -> tuple[str, str]:
-    name, sign, value = change.partition("=")
-    if not sign or not name or not value:
-        raise InputError(f"--set {change}: write it as name=value, for example matching_fraction=0.6.")
-    return name, value
 
 
 def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
@@ -84,6 +84,44 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
         directory: The folder that `iclab reproduce` wrote.
     """
     print_claims(running.read_claims(directory))
+
+
+def sweep(
+    target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID_OR_FILE")],
+    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUES")] = (),
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
+) -> None:
+    """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
+
+    `iclab sweep nonlinear-icl/training --grid matching_fraction=0.4:1:4 --grid step_size=0.5,1,2` trains at 12 points.
+    Points that differ in traced settings only are computed in one compiled program. The same command with the same --out
+    continues an interrupted sweep.
+
+    Args:
+        target: An experiment (nonlinear-icl/training), a claim with one experiment behind it, or a .py file that
+            defines `settings` and `experiment(lab)`.
+        grid: A setting and its values, as v1,v2,... or start:stop:count. May be repeated: all combinations are run.
+        profile: Where the other settings come from: smoke, quick or paper.
+        seeds: Training seeds per point; the profile's own number if not given.
+        out: Folder for the results; a new one named after the time if not given.
+        measure: The result that the figure shows; an error if not given.
+        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+            cluster.
+        changes: Change another setting at all points, for example steps=500. May be repeated.
+    """
+    with connect(cluster) as (executor, workers):
+        run = sweeping.sweep(
+            target, pairs("--grid", grid), profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),
+            measure=measure, executor=executor, workers=workers, console=OUT,
+        )  # fmt: skip
+    for name in ("results.csv", "results.nc", "sweep.png"):
+        if (run.directory / name).exists():
+            OUT.print(f"{run.directory / name}", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_claims(entries: list[dict[str, Any]]) -> None:
@@ -104,11 +142,11 @@ def print_claims(entries: list[dict[str, Any]]) -> None:
 
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
-    running.prepare_jax()
+    prepare_jax()
     for name, value in environment().items():
         OUT.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
     OUT.print(
-        f"compilation cache: {running.cache_directory()}",
+        f"compilation cache: {cache_directory()}",
         markup=False,
         highlight=False,
         soft_wrap=True,
@@ -119,7 +157,9 @@ def doctor() -> None:
     OUT.print("a small training ran: all is well")
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"list": list_claims, "reproduce": reproduce, "claims": claims, "doctor": doctor}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_claims, "reproduce": reproduce, "claims": claims, "sweep": sweep, "doctor": doctor,
+}  # fmt: skip
 
 
 def main() -> None:

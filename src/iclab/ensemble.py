@@ -7,10 +7,8 @@ takes its members one after another (measured faster than vmapping small models)
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -25,12 +23,6 @@ Tree = TypeVar("Tree")
 SMALL_BYTES = 1 << 20  # members smaller than this share programs of at least MINIMUM_CAPACITY slots per core
 MINIMUM_CAPACITY = 64
 GPU_BYTES = 16 << 30  # what the prompts of one block of evaluations may take on a GPU
-
-
-def use_all_cores() -> None:
-    """Make every CPU core a JAX device. Only possible before JAX has started; later calls change nothing."""
-    with contextlib.suppress(RuntimeError):  # JAX has started already (in a notebook, say): keep the devices it has
-        jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
 
 
 def member_key(identity: str, seed: int) -> Key[Array, ""]:
@@ -59,9 +51,31 @@ def size(tree: Any) -> int:
     return jax.tree.leaves(tree)[0].shape[0]
 
 
+def join(trees: Sequence[Tree]) -> Tree:
+    """Stacked pytrees one after another."""
+
+    def joined(*leaves: Any) -> Any:
+        on_device = isinstance(leaves[0], jax.Array)
+        return jnp.concatenate(leaves) if on_device else np.concatenate(leaves)
+
+    return trees[0] if len(trees) == 1 else jax.tree.map(joined, *trees)
+
+
+def part(tree: Tree, first: int, last: int) -> Tree:
+    """Members `first` to `last` (excluded) of a stacked pytree."""
+    return jax.tree.map(lambda leaf: leaf[first:last], tree)
+
+
 @functools.cache
 def _mesh() -> jax.sharding.Mesh:
     return jax.sharding.Mesh(np.array(jax.local_devices()), ("members",))
+
+
+def capacity(members: int, bytes_per_member: int) -> int:
+    """Slots per device for so many members: a power of two, and at least `MINIMUM_CAPACITY` for small members on a CPU."""
+    slots = 1 << (-(-members // jax.local_device_count()) - 1).bit_length()
+    small = jax.default_backend() == "cpu" and bytes_per_member <= SMALL_BYTES
+    return max(slots, MINIMUM_CAPACITY) if small else slots
 
 
 class Layout:
@@ -74,13 +88,11 @@ class Layout:
     def __init__(self, members: int, bytes_per_member: int) -> None:
         devices = jax.local_device_count()
         per_device = -(-members // devices)
-        capacity = 1 << (per_device - 1).bit_length()
-        if jax.default_backend() == "cpu" and bytes_per_member <= SMALL_BYTES:
-            capacity = max(capacity, MINIMUM_CAPACITY)
+        slots = capacity(members, bytes_per_member)
         starts = np.minimum(np.arange(devices) * per_device, members)
         self.counts = np.minimum(members - starts, per_device).astype(np.int32)
-        self.slots = np.concatenate([d * capacity + np.arange(n) for d, n in enumerate(self.counts)])
-        self.source = np.zeros(devices * capacity, np.int32)
+        self.slots = np.concatenate([d * slots + np.arange(n) for d, n in enumerate(self.counts)])
+        self.source = np.zeros(devices * slots, np.int32)
         self.source[self.slots] = np.arange(members)
 
     def spread(self, tree: Tree) -> Tree:

@@ -87,6 +87,13 @@ class Jobs(NamedTuple):
     keys: Key[Array, " jobs"]
 
 
+def block_of(jobs: Jobs) -> int:
+    """How many of these jobs one program takes."""
+    first = ensemble.unstack(jobs.worlds, 0)
+    tokens = jax.eval_shape(lambda key: first.sample(key, 0).tokens(), jobs.keys[0])
+    return ensemble.block_size(4 * BATCH * tokens.size * tokens.dtype.itemsize)  # tokens and a few arrays of their size
+
+
 def evaluate(
     measure: Measure,
     jobs: Jobs,
@@ -98,9 +105,7 @@ def evaluate(
     count = ensemble.size(jobs.keys)
     batches = np.full(count, -(-prompts // BATCH), np.int32)
     blocks = []
-    first = ensemble.unstack(jobs.worlds, 0)
-    tokens = jax.eval_shape(lambda key: first.sample(key, 0).tokens(), jobs.keys[0])
-    block = ensemble.block_size(4 * BATCH * tokens.size * tokens.dtype.itemsize)  # tokens and a few arrays of their size
+    block = block_of(jobs)
     for start in range(0, count, block):
         part = jax.tree.map(lambda leaf, s=start: leaf[s : s + block], (*jobs, batches))
         layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)

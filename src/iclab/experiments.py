@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble, evaluation, training
+from iclab.engine import Engine, EvaluationRequest, TrainingRequest
 from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
@@ -60,20 +61,28 @@ class Trained:
 
 
 class Lab:
-    """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name."""
+    """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.
+
+    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and never
+    enters a random stream: a sweep's point has the numbers of the same settings alone.
+    """
 
     def __init__(
         self,
         paper: str,
         settings: Any,
-        seeds: int,
+        seeds: Sequence[int],
         *,
+        engine: Engine | None = None,
+        label: str = "",
         progress: Callable[[str, float], None] = lambda what, fraction: None,
         on_trained: Callable[[Trained], None] = lambda trained: None,
     ) -> None:
         self.paper = paper
         self.settings = settings
-        self.seeds = tuple(range(seeds))
+        self.seeds = tuple(seeds)
+        self._engine = engine or Engine()
+        self._label = label
         self._progress = progress
         self._on_trained = on_trained
         self._trained: dict[str, Trained] = {}
@@ -103,15 +112,13 @@ class Lab:
                 for (setting, seed), r in zip(pairs, made, strict=True)
             ]
         )
-        total, done = max(1, record_at[-1] * len(pairs)), 0
+        what = f"training {name}: {len(pairs)} members"
 
-        def report(steps: int, seconds: float) -> None:
-            nonlocal done
-            done += steps
-            rate = f", {steps / seconds:,.0f} model-steps/s" if steps else ""
-            self._progress(f"training {name}: {len(pairs)} members{rate}", done / total)
+        def report(fraction: float, note: str) -> None:
+            self._progress(f"{what}, {note}" if note else what, fraction)
 
-        states, records = training.train(members, loss, record_at, observers, report, best_of)
+        request = TrainingRequest(f"{self._label}{name}", members, loss, tuple(record_at), observers, best_of)
+        states, records = self._engine.train(request, report)
         trained = Trained(
             name,
             tuple(recipes),
@@ -159,10 +166,19 @@ class Lab:
             keys=ensemble.stack(keys)[picks],
         )
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"
-        found = evaluation.evaluate(measure, jobs, prompts, prepare, lambda fraction: self._progress(what, fraction))
+        request = EvaluationRequest(f"{self._label}{trained.name}/{name}", measure, jobs, prompts, prepare)
+        found = self._engine.evaluate(request, lambda fraction, _: self._progress(what, fraction))
         shape = [len(values) for values in dims.values()]
         arrays = {key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()}
         return _dataset(trained, arrays, dims)
+
+    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Work that is not compiled, such as a classifier of another library; `shape` is that of its result."""
+        return self._engine.outside(compute, shape)
+
+    def trainings(self) -> dict[str, Trained]:
+        """What has been trained so far, by name."""
+        return dict(self._trained)
 
 
 def _dataset(

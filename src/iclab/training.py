@@ -21,7 +21,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from iclab import ensemble
+from iclab import ensemble, memory
 from iclab.errors import require, require_positive
 from iclab.losses import Loss
 from iclab.models import Model, ModelSettings
@@ -188,8 +188,27 @@ def _compiled_start(keep: bool) -> Callable[..., Any]:
 
 
 @functools.cache
-def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> Callable[..., Any]:
+def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Callable[..., Any]:
     return ensemble.over_members(functools.partial(_advance, loss, observers, best_of))
+
+
+class Checkpoint:
+    """Keeps a training between records; this one keeps nothing."""
+
+    def load(self) -> tuple[list[np.ndarray], dict[str, np.ndarray]] | None:
+        """The leaves of the stacked states in order and the records so far; None if there is nothing to go on from."""
+        return None
+
+    def save(self, leaves: Callable[[], list[np.ndarray]], records: dict[str, np.ndarray], finished: bool) -> None:
+        """Called after every record; `leaves()` fetches the states. A save may be skipped unless the training is finished."""
+
+
+def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
+    """Shapes of one member's state and record, without computing anything."""
+    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
+    state = jax.eval_shape(functools.partial(_start, bool(best_of)), one)
+    steps = jax.ShapeDtypeStruct((), jnp.int32)
+    return jax.eval_shape(functools.partial(_advance, loss, observers, best_of), one, state, steps)
 
 
 def train(
@@ -199,35 +218,58 @@ def train(
     observers: tuple[Observer, ...] = (),
     progress: Callable[[int, float], None] = lambda steps, seconds: None,
     best_of: str = "",
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[State, dict[str, np.ndarray]]:
     """Train stacked members up to the last of `record_at`, recording at each of these steps.
 
     Returns the final states and the records (member × record × ...). `progress(model_steps, seconds)` is called after
     each stretch. `best_of` names a recorded value; the model at the record where it was lowest is kept in the state as
-    `best`. A member whose loss stops being finite keeps its `diverged_at`; what it computed afterwards is not used.
+    `best`. A training found in `checkpoint` goes on from its last record. A member whose loss stops being finite keeps its
+    `diverged_at`; what it computed afterwards is not used.
     """
     schedule = np.asarray(record_at, int)
     require(
         len(schedule) > 0 and schedule[0] >= 0 and bool(np.all(np.diff(schedule) > 0)),
         f"record_at must be increasing step numbers from 0 on, not {list(record_at)}.",
     )
+    checkpoint = checkpoint or Checkpoint()
     count = ensemble.size(members)
-    start = _compiled_start(bool(best_of))
-    probe = jax.eval_shape(lambda m: _start(bool(best_of), ensemble.unstack(m, 0)), members)
-    bytes_per_member = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(probe))
-    layout = ensemble.Layout(count, bytes_per_member)
+    like, _ = shapes(members, loss, observers, best_of)
+    layout = ensemble.Layout(count, memory.bytes_of(like))
+    kept = _restore(checkpoint, like, count)
+    if kept is not None and kept[1]["training_loss"].shape[1] == len(schedule):
+        return kept
     spread = layout.spread(members)
-    state = start(layout.counts, spread)
+    if kept is None:
+        state, records = _compiled_start(bool(best_of))(layout.counts, spread), {}
+    else:
+        state, records = layout.spread(kept[0]), kept[1]
+    done = records["training_loss"].shape[1] if records else 0
     advance = _compiled_advance(loss, observers, best_of)
-    records = []
-    for stretch in np.diff(schedule, prepend=0):
+    for number, stretch in enumerate(np.diff(schedule, prepend=0)[done:], done + 1):
         began = time.perf_counter()
         steps = layout.spread(np.full(count, stretch, np.int32))
         state, record = advance(layout.counts, spread, state, steps)
-        records.append(layout.collect(record))  # waits for the devices
+        fresh = {name: value[:, None] for name, value in layout.collect(record).items()}  # waits for the devices
+        records = {name: np.concatenate([records[name], fresh[name]], axis=1) for name in fresh} if records else fresh
+        checkpoint.save(functools.partial(_leaves, layout, state), records, number == len(schedule))
         progress(int(stretch) * count, time.perf_counter() - began)
-    stacked = {name: np.stack([record[name] for record in records], axis=1) for name in records[0]}
-    return layout.collect(state), stacked
+    return layout.collect(state), records
+
+
+def _leaves(layout: ensemble.Layout, state: State) -> list[np.ndarray]:
+    return jax.tree.leaves(layout.collect(state))
+
+
+def _restore(checkpoint: Checkpoint, like: State, count: int) -> tuple[State, dict[str, np.ndarray]] | None:
+    """The states and records of a checkpoint, if they are of these members."""
+    kept = checkpoint.load()
+    if kept is None:
+        return None
+    leaves, records = kept
+    wanted, structure = jax.tree.flatten(like)
+    fits = [(count, *leaf.shape) for leaf in wanted] == [leaf.shape for leaf in leaves]
+    return (jax.tree.unflatten(structure, leaves), records) if fits else None
 
 
 def diverged(states: State) -> np.ndarray:

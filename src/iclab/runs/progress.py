@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -52,6 +53,15 @@ class RunProgress:
         self._share = max(self._share, 0.95 * fraction)
         done = (self._done + self._cost * self._share) / self._total
         self._bar.update(self._task, completed=done, description=what, left=self._left(done))
+
+    def updater(self, name: str) -> Callable[[float, str], None]:
+        """`update` as a function of a fraction and a note."""
+        return lambda fraction, note: self.update(f"{name}: {note}" if note else name, fraction)
+
+    def skip(self, name: str, cost: float) -> None:
+        """An experiment is there from before; it takes no time and says nothing about the time of others."""
+        self._total = max(self._total - cost, 1e-9)
+        self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: kept from before")
 
     def end(self, name: str, note: str) -> None:
         """The current experiment is finished."""

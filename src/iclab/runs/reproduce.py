@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import datetime
-import functools
 import importlib.metadata
 import io
 import json
-import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import xarray as xr
 from rich.console import Console
 
 from iclab.claims import Claim, Table, judge
-from iclab.ensemble import use_all_cores
+from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, nearest, require
-from iclab.experiments import Lab
 from iclab.papers import PAPERS, PROFILES, Paper, select
 from iclab.report.page import render_page
+from iclab.runs.changes import check_names, override
+from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import RunProgress, duration
-from iclab.runs.store import Store, revision
+from iclab.runs.store import Store, source_digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,67 +36,6 @@ class Run:
     results: dict[str, xr.Dataset]
 
 
-def cache_directory() -> Path:
-    """Where compiled programs are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ICLAB_CACHE") or home / "iclab" / "compiled")
-
-
-def prepare_jax() -> None:
-    """All cores as devices, matrix products in full float32, and a compilation cache on disk for the second run.
-
-    By default a GPU rounds the factors of a float32 product to 10 bits (TF32); on an H200 that alone made the two forms of
-    Mamba differ by 1e-4.
-    """
-    use_all_cores()
-    jax.config.update("jax_default_matmul_precision", "float32")
-    jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-
-
-class CompilationClock:
-    """How long JAX spent compiling, so that the second run's gain is visible. Programs from the cache take no time."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        jax.monitoring.register_event_duration_secs_listener(self._hear)
-
-    def _hear(self, event: str, duration_secs: float, **kwargs: str | int) -> None:
-        if event == "/jax/core/compile/backend_compile_duration":
-            self.seconds += duration_secs
-
-
-@functools.cache
-def _clock() -> CompilationClock:
-    """One clock per process: JAX keeps every listener it is given."""
-    return CompilationClock()
-
-
-def override(paper: Paper, profile: str, changes: Mapping[str, str]) -> Any:
-    """The paper's settings for a profile with `--set name=value` applied to the fields it has."""
-    settings = paper.settings[profile]
-    kinds = {field.name: type(getattr(settings, field.name)) for field in dataclasses.fields(settings)}
-    values = {}
-    for name, text in changes.items():
-        if name in kinds:
-            try:
-                values[name] = kinds[name](text)
-            except ValueError:
-                raise InputError(f"--set {name}={text}: {name} takes a value like {getattr(settings, name)!r}.") from None
-            require(math.isfinite(values[name]), f"--set {name}={text}: the value must be finite.")
-    return dataclasses.replace(settings, **values)
-
-
-def check_names(papers: Sequence[Paper], profile: str, changes: Mapping[str, str]) -> None:
-    """Every name in `--set` must be a setting of at least one of the papers asked for."""
-    known = sorted({field.name for paper in papers for field in dataclasses.fields(paper.settings[profile])})
-    for name in changes:
-        if name not in known:
-            raise InputError(
-                f"--set {name}: no setting of {', '.join(p.id for p in papers)} has this name. {nearest(name, known)}"
-            )
-
-
 def reproduce(
     *ids: str,
     profile: str = "quick",
@@ -106,12 +43,14 @@ def reproduce(
     out: str | Path | None = None,
     changes: Mapping[str, str] | None = None,
     save_models: bool = False,
+    executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
     """Run the experiments behind these claims (papers, claims or prefixes; none: all) and judge them.
 
     Results go to `out` (default: a new folder named after the time). A folder in which the same run was interrupted is
-    continued: finished experiments are not run again.
+    continued: finished experiments are not run again, and a training goes on from its last checkpoint. With an `executor` (a
+    process pool, a Dask cluster) every seed of every paper is a piece of work of its own; the numbers are the same.
     """
     console = console or Console(quiet=True)
     papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids))]
@@ -119,8 +58,8 @@ def reproduce(
     count = PROFILES[profile].seeds if seeds is None else seeds
     require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
     changes = dict(changes or {})
-    check_names(papers, profile, changes)
-    settings = {paper.id: override(paper, profile, changes) for paper in papers}
+    check_names("--set", list(changes), {paper.id: paper.settings[profile] for paper in papers})
+    settings = {paper.id: override(paper.settings[profile], changes) for paper in papers}
     claims = select(ids, settings)
     for paper in papers:
         paper.check(settings[paper.id])
@@ -133,31 +72,41 @@ def reproduce(
         "changes": changes,
         "save_models": save_models,
         "version": importlib.metadata.version("iclab"),
-        "revision": revision(),  # results of other code are never mixed in
+        "source": source_digest(),  # results of other code are never mixed in
     }
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
-    store = Store(directory, identity)
     began = time.perf_counter()
-    compiled_before = _clock().seconds
-    needed = {paper.id: _needed(paper, claims) for paper in papers}
-    total = sum(paper.experiments[name].cost for paper in papers for name in needed[paper.id])
-    results: dict[str, xr.Dataset] = {}
-    try:
-        with RunProgress(console, total) as progress:
-            for paper in papers:
-                lab = Lab(
-                    paper.id, settings[paper.id], count, progress=progress.update,
-                    on_trained=store.save_models if save_models else lambda trained: None,
-                )  # fmt: skip
-                for name in needed[paper.id]:
-                    label = f"{paper.id}/{name}"
-                    progress.begin(label, paper.experiments[name].cost)
-                    data, note = _result(store, label, paper, name, lab)
-                    results[label] = data
-                    progress.end(label, note)
-    except KeyboardInterrupt:
-        console.print(f"interrupted; the same command with --out {directory} continues where it stopped.", markup=False)
-        raise
+    compiled_before = clock().seconds
+    jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
+    with Store(directory, identity) as store:
+        try:
+            with RunProgress(console, sum(job.cost for job in jobs)) as progress:
+                store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+                results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
+        except KeyboardInterrupt:
+            console.print(
+                f"interrupted; the same command with --out {directory} continues where it stopped.",
+                markup=False,
+                soft_wrap=True,
+            )
+            raise
+        entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
+        store.forget_trainings()
+    compiling = duration(clock().seconds - compiled_before)
+    console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
+    return Run(directory, entries, results)
+
+
+def _judge_and_draw(
+    store: Store,
+    papers: Sequence[Paper],
+    claims: Sequence[Claim],
+    settings: Mapping[str, Any],
+    results: Mapping[str, xr.Dataset],
+    profile: str,
+    began: float,
+) -> list[dict[str, Any]]:
+    """Verdicts, figures, tables and the page, from results alone."""
     entries = []
     tables: dict[str, dict[str, Table]] = {}
     for paper in papers:
@@ -177,28 +126,15 @@ def reproduce(
                     }
                 )
     store.write_json("claims.json", entries)
-    page = render_page(directory / "figures", identity, entries, tables, time.perf_counter() - began)
+    page = render_page(store.directory / "figures", store.identity, entries, tables, time.perf_counter() - began)
     store.write("index.html", page.encode())
-    compiling = duration(_clock().seconds - compiled_before)
-    console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
-    return Run(directory, entries, results)
+    return entries
 
 
 def _needed(paper: Paper, claims: Sequence[Claim]) -> list[str]:
     """The experiments behind these claims, in the paper's order."""
     wanted = {name for claim in claims if claim.paper == paper.id for name in claim.needs}
     return [name for name in paper.experiments if name in wanted]
-
-
-def _result(store: Store, label: str, paper: Paper, name: str, lab: Lab) -> tuple[xr.Dataset, str]:
-    kept = store.load_result(label)
-    if kept is not None:
-        return kept, "kept from before"
-    began = time.perf_counter()
-    data = paper.experiments[name].run(lab)
-    seconds = time.perf_counter() - began
-    store.save_result(label, data, seconds)
-    return data.assign_attrs(seconds=seconds), duration(seconds)
 
 
 def _draw(store: Store, paper: Paper, name: str, results: Mapping[str, xr.Dataset], settings: Any) -> None:

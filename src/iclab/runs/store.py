@@ -1,7 +1,8 @@
 """The run directory. Files are the truth: no server, no database.
 
-manifest.json   what this run is: ids, profile, seeds, settings, versions, device, revision
-results/        one netCDF file per experiment, written to a temporary name and renamed, and its checksum
+manifest.json   what this run is: ids, profile, seeds, settings, versions, device, revision, the plan of a sweep
+results/        one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed, and its checksum
+trainings/      checkpoints of trainings; removed when a reproduction is finished, kept in a sweep for `select`
 models/         one .npz per trained member (with --save-models), arrays under the paper's letters
 figures/        SVG and PNG
 claims.json     the verdicts
@@ -10,16 +11,22 @@ index.html      the page
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import io
 import json
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -30,95 +37,193 @@ import xarray as xr
 from iclab.ensemble import unstack
 from iclab.errors import InputError
 from iclab.experiments import Trained
+from iclab.runs.checkpoints import Folder, KeptTraining
 
 MANIFEST = "manifest.json"
 
 
-class Store:
-    """One run directory. Opening it checks that it is free or belongs to the same run; nothing is touched before."""
+LOCK = ".lock"
+TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # a file that was being written
 
-    def __init__(self, directory: Path, identity: Mapping[str, Any]) -> None:
+
+class Store:
+    """One run directory. Opening it checks that it is free or belongs to the same run; nothing is touched before.
+
+    A process that opens a directory has it for itself until `close` (or until it dies). `on_report` is told, in words, what was
+    found damaged.
+    """
+
+    def __init__(self, directory: Path, identity: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
         self.directory = directory
         self.identity = dict(identity)
         self.fingerprint = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
-        self._claim_directory()
-
-    def _claim_directory(self) -> None:
+        self.on_report: Callable[[str], None] = lambda text: None
+        self._lock: int | None = None
         try:
-            self._check_directory(self.directory)
+            self._check()
+            directory.mkdir(parents=True, exist_ok=True)
+            self._take()
+            self._check()
         except OSError as error:
-            raise InputError(f"cannot write to {self.directory}: {error.strerror or error}.") from error
-        if not (self.directory / MANIFEST).exists():
-            self.write_json(MANIFEST, {"fingerprint": self.fingerprint, "identity": self.identity, **environment()})
+            raise InputError(f"cannot write to {directory}: {error.strerror or error}.") from error
+        if not (directory / MANIFEST).exists():
+            about = {"fingerprint": self.fingerprint, "identity": self.identity, **environment(), "plan": dict(plan or {})}
+            self.write_json(MANIFEST, about)
+        self.manifest = read_manifest(directory)
+        for path in directory.rglob(".*"):
+            if TEMPORARY.match(path.name):
+                path.unlink(missing_ok=True)
 
-    def _check_directory(self, path: Path) -> None:
+    def _check(self) -> None:
+        path = self.directory
         if path.exists() and not path.is_dir():
             raise InputError(f"{path} is a file; --out needs a folder.")
-        if path.exists() and any(path.iterdir()):
+        if path.exists() and any(not _own(found.name) for found in path.iterdir()):
             before = read_manifest(path)
             if before["fingerprint"] != self.fingerprint:
                 raise InputError(
                     f"{path} holds another run ({describe(before['identity'])}); choose another --out or remove it."
                 )
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".{uuid.uuid4().hex}"
-        probe.touch()
-        probe.unlink()
+
+    def _take(self) -> None:
+        """Lock the directory. The lock goes with the process, however it ends."""
+        handle = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
+            raise InputError(
+                f"{self.directory} is in use by another iclab ({holder}); wait for it, or choose another --out."
+            ) from None
+        except OSError:  # a file system without locks: go on, as every write is whole or not at all
+            pass
+        os.truncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+        self._lock = handle
+
+    def close(self) -> None:
+        """Give the directory free."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def write(self, name: str, content: bytes) -> Path:
         """Write a file so that it is there whole or not at all."""
         target = self.directory / name
-        target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
-            temporary.write_bytes(content)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, target)
+        except OSError as error:
+            raise InputError(
+                f"cannot write {target}: {error.strerror or error}. What was finished before is kept; the same command with "
+                f"--out {self.directory} goes on from there."
+            ) from error
         finally:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
         return target
 
     def write_json(self, name: str, content: Any) -> Path:
         """Write JSON; NaN is refused rather than written as something other readers cannot parse."""
         return self.write(name, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode())
 
-    def save_result(self, name: str, data: xr.Dataset, seconds: float) -> None:
-        """Keep an experiment's dataset, marked as belonging to this run, with a checksum beside it."""
-        marked = data.assign_attrs(fingerprint=self.fingerprint, seconds=seconds)
-        target = self.directory / "results" / f"{name}.nc"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-        try:
-            marked.to_netcdf(temporary, engine="h5netcdf")
-            digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        self.write(f"results/{name}.nc.sha256", digest.encode())
+    def keep(self, name: str, content: bytes) -> None:
+        """Write a file and its checksum."""
+        self.write(name, content)
+        self.write(f"{name}.sha256", hashlib.sha256(content).hexdigest().encode())
 
-    def load_result(self, name: str) -> xr.Dataset | None:
-        """An experiment's dataset if this run has finished it; None if not, or if the file is damaged or foreign."""
-        target = self.directory / "results" / f"{name}.nc"
-        checksum = self.directory / "results" / f"{name}.nc.sha256"
+    def kept(self, name: str) -> bytes | None:
+        """A file written with `keep`; None if it is not there whole. What is damaged is reported."""
+        target, checksum = self.directory / name, self.directory / f"{name}.sha256"
         if not (target.exists() and checksum.exists()):
             return None
         content = target.read_bytes()
         if hashlib.sha256(content).hexdigest() != checksum.read_text(errors="replace"):
+            self.on_report(f"{target} is damaged (its checksum is another); it is not used, the work is done again.")
             return None
-        with xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as data:
-            loaded = data.load()
-        return loaded if loaded.attrs.get("fingerprint") == self.fingerprint else None
+        return content
+
+    def save_result(self, name: str, data: xr.Dataset, seconds: float) -> None:
+        """Keep an experiment's dataset, marked as belonging to this run, with a checksum beside it."""
+        marked = data.assign_attrs(fingerprint=self.fingerprint, seconds=seconds)
+        self.keep(f"results/{name}.nc", to_bytes(marked))
+
+    def load_result(self, name: str) -> xr.Dataset | None:
+        """An experiment's dataset if this run has finished it; None if not, or if the file is damaged or foreign."""
+        content = self.kept(f"results/{name}.nc")
+        if content is None:
+            return None
+        loaded = from_bytes(content)
+        if loaded.attrs.get("fingerprint") != self.fingerprint:
+            self.on_report(f"{self.directory / 'results' / name}.nc is of another run; it is not used, the work is done again.")
+            return None
+        return loaded
+
+    def checkpoint(self, name: str) -> KeptTraining:
+        """The place of a training of this run."""
+        return KeptTraining(self.trainings(), name, lambda text: self.on_report(text))
+
+    def trainings(self) -> MutableMapping[str, bytes]:
+        """The checkpoints by file name."""
+        return Folder(self.directory / "trainings", lambda name, content: self.write(f"trainings/{name}", content))
+
+    def forget_trainings(self) -> None:
+        """Remove the checkpoints of a finished run."""
+        shutil.rmtree(self.directory / "trainings", ignore_errors=True)
 
     def save_models(self, trained: Trained) -> None:
         """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs pickle."""
-        for index, recipe in enumerate(trained.recipes):
-            setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
-            plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
-            target = self.directory / "models" / trained.name / f"{plain}-{seed}.npz"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            letters = unstack(trained.models, index).letters() | recipe.world.letters() | dict(recipe.arrays)
-            temporary = target.with_name(f".{uuid.uuid4().hex}.npz")
-            np.savez(temporary, allow_pickle=False, **letters)
-            os.replace(temporary, target)
+        for name, content in model_files(trained):
+            self.write(f"models/{name}", content)
+
+
+def _own(name: str) -> bool:
+    """Files of a run that never got as far as its manifest."""
+    return name == LOCK or bool(TEMPORARY.match(name))
+
+
+def to_bytes(data: xr.Dataset) -> bytes:
+    """A dataset as a netCDF file."""
+    with _alone():
+        return bytes(data.to_netcdf(engine="h5netcdf"))
+
+
+def from_bytes(content: bytes) -> xr.Dataset:
+    """The dataset of a netCDF file."""
+    with _alone(), xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as data:
+        return data.load()
+
+
+def _alone() -> contextlib.AbstractContextManager[Any]:
+    """On a cluster xarray would ask the scheduler for a lock on a file that nobody else can see."""
+    if importlib.util.find_spec("dask") is None:
+        return contextlib.nullcontext()
+    import dask
+
+    return dask.config.set(scheduler="synchronous")
+
+
+def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
+    """(<experiment>/<setting>-<seed>.npz, content) for every member, with arrays under the paper's letters."""
+    for index, recipe in enumerate(trained.recipes):
+        setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
+        plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
+        letters = unstack(trained.models, index).letters() | recipe.world.letters() | dict(recipe.arrays)
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **letters)
+        yield f"{trained.name}/{plain}-{seed}.npz", buffer.getvalue()
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -137,7 +242,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 def describe(identity: Mapping[str, Any]) -> str:
     """A run in a few words."""
     ids = " ".join(identity.get("ids", [])) or "all papers"
-    return f"{ids[:200]}, profile {identity.get('profile')}, {identity.get('seeds')} seeds"
+    swept = f" over {', '.join(identity['grid'])}" if "grid" in identity else ""
+    return f"{ids[:200]}{swept}, profile {identity.get('profile')}, {identity.get('seeds')} seeds"
 
 
 def environment() -> dict[str, Any]:
@@ -151,6 +257,16 @@ def environment() -> dict[str, Any]:
         "devices": [str(device) for device in jax.local_devices()],
         "revision": revision(),
     }
+
+
+@functools.cache
+def source_digest() -> str:
+    """A digest of iclab's own source files: results of other code are never mixed in, committed or not."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def revision() -> str | None:

@@ -131,15 +131,19 @@ def classifiers(lab: Lab) -> xr.Dataset:
         {"domain": domains, "fraction": fractions, "length": grid}, s.trend_prompts,
     ).sel(setting="standard")  # fmt: skip
     points = [(domain, fraction, seed) for domain in domains for fraction in fractions for seed in lab.seeds]
-    samples = [
-        baselines.contexts(
-            _domain(s, domain, fraction, s.longest_test),
-            member_key(f"{lab.paper}/classifiers/{domain}/{fraction}", seed),
-            s.baseline_prompts,
-        )
-        for domain, fraction, seed in points
-    ]
-    wrong = baselines.baseline_errors(samples, grid)
+
+    def fitted() -> np.ndarray:
+        samples = [
+            baselines.contexts(
+                _domain(s, domain, fraction, s.longest_test),
+                member_key(f"{lab.paper}/classifiers/{domain}/{fraction}", seed),
+                s.baseline_prompts,
+            )
+            for domain, fraction, seed in points
+        ]
+        return baselines.baseline_errors(samples, grid)
+
+    wrong = lab.outside(fitted, (len(points), len(baselines.BASELINES), len(grid)))
     wrong = wrong.reshape(2, 2, len(lab.seeds), len(baselines.BASELINES), len(grid))
     found["baseline_error"] = (("domain", "fraction", "seed", "baseline", "length"), wrong)
     return found.assign_coords(baseline=list(baselines.BASELINES))

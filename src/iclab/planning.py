@@ -1,0 +1,177 @@
+"""What an experiment will compute, found by running it on an engine that computes nothing.
+
+The planning engine answers every request with zeros of the right shape and writes down what was asked: how many members, which
+requests compile together, how much memory and arithmetic they take.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iclab import ensemble, evaluation, memory, training
+from iclab.engine import (
+    Engine,
+    EvaluationRequest,
+    Footprint,
+    Report,
+    TrainingRequest,
+    members_per_program,
+    silent,
+    training_footprint,
+)
+from iclab.training import State
+
+EFFICIENCY = 0.5  # of the machine's own matrix-product rate that trainings of small models reach; measured 0.4-0.8 on CPU
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """One request of an experiment, in numbers. `operations` is the arithmetic of all its members together."""
+
+    kind: str
+    name: str
+    members: int
+    steps: int
+    program: Any
+    batches: int
+    memory: int
+    operations: float
+
+
+class PlanningEngine(Engine):
+    """Computes nothing: answers with zeros and keeps a list of what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Asked] = []
+
+    def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
+        """Zeros, from members that did not diverge."""
+        count = ensemble.size(request.members)
+        state, record = request.shapes()
+        self.asked.append(_training(request, count))
+        states = _zeros(state, (count,))
+        records = _zeros(record, (count, len(request.record_at)))
+        return eqx.tree_at(lambda s: s.diverged_at, states, np.full(count, -1, np.int32)), records
+
+    def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
+        """Zeros."""
+        count = ensemble.size(request.jobs.keys)
+        self.asked.append(_evaluation(request, count))
+        return _zeros(_evaluation_shapes(request), (count,))
+
+    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(shape)
+
+
+def _zeros(shapes: Any, leading: tuple[int, ...]) -> Any:
+    return jax.tree.map(lambda leaf: np.zeros((*leading, *leaf.shape), leaf.dtype), shapes)
+
+
+_COSTS: dict[Any, tuple[Footprint, float]] = {}
+
+
+def _training(request: TrainingRequest, count: int) -> Asked:
+    key = request.program()
+    if key not in _COSTS:
+        _COSTS[key] = training_footprint(request), _operations_per_step(request)
+    footprint, operations = _COSTS[key]
+    room = members_per_program(request)
+    slots = ensemble.capacity(min(room, count), memory.bytes_of(request.shapes()[0]))
+    steps = request.record_at[-1]
+    held = footprint.of(slots) * jax.local_device_count()
+    return Asked("training", request.name, count, steps, (*key, slots), -(-count // room), held, operations * count * steps)
+
+
+def _operations_per_step(request: TrainingRequest) -> float:
+    """Of one SGD step; observers are left out (an observed stretch has many steps)."""
+    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), request.members)
+    advance = functools.partial(training._advance, request.loss, (), "")
+    state, _ = training.shapes(request.members, request.loss, ())
+    return memory.arithmetic(advance, one, state, jax.ShapeDtypeStruct((), jnp.int32))
+
+
+def _job(request: EvaluationRequest) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    one = jax.eval_shape(lambda jobs: ensemble.unstack(jobs, 0), request.jobs)
+
+    def job(model: Any, preparation: Any, world: Any, key: Any, batches: Any) -> Mapping[str, Any]:
+        return evaluation.expect(request.measure, request.prepare(model, preparation), world, key, batches)
+
+    return job, (*one, jax.ShapeDtypeStruct((), jnp.int32))
+
+
+_RESULTS: dict[Any, Any] = {}
+
+
+def _evaluation_shapes(request: EvaluationRequest) -> Any:
+    key = request.program()
+    if key not in _RESULTS:
+        job, shapes = _job(request)
+        _RESULTS[key] = jax.eval_shape(job, *shapes)
+    return _RESULTS[key]
+
+
+def _evaluation(request: EvaluationRequest, count: int) -> Asked:
+    key = request.program()
+    if key not in _COSTS:
+        job, shapes = _job(request)
+        held = memory.bytes_of((shapes, _evaluation_shapes(request)))
+        _COSTS[key] = Footprint(held, memory.working_set(job, *shapes)), memory.arithmetic(job, *shapes)
+    footprint, operations = _COSTS[key]
+    block = evaluation.block_of(request.jobs)
+    slots = ensemble.capacity(min(block, count), 0)
+    rounds = -(-request.prompts // evaluation.BATCH)
+    held = footprint.of(slots) * jax.local_device_count()
+    return Asked("evaluation", request.name, count, 0, (*key, slots), -(-count // block), held, operations * rounds * count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Totals over what was asked."""
+
+    trainings: int
+    evaluations: int
+    compilations: int
+    batches: int
+    memory: int
+    operations: float
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked], repeats: int = 1) -> Plan:
+        """The plan for work that is asked for `repeats` times in batches of its own."""
+        return cls(
+            repeats * sum(part.members for part in asked if part.kind == "training"),
+            repeats * sum(part.members for part in asked if part.kind == "evaluation"),
+            len({part.program for part in asked}),
+            repeats * sum(part.batches for part in asked),
+            max((part.memory for part in asked), default=0),
+            repeats * sum(part.operations for part in asked),
+        )
+
+    def seconds(self) -> float:
+        """A rough time: the arithmetic at half of this machine's matrix-product rate."""
+        return self.operations / (EFFICIENCY * machine_rate())
+
+
+@functools.cache
+def machine_rate() -> float:
+    """Floating-point operations per second of a large matrix product on all devices, measured once."""
+    size = 1024 if jax.default_backend() == "cpu" else 8192
+    devices = jax.local_devices()
+    matrices = [jax.device_put(np.ones((size, size), np.float32), device) for device in devices]
+    product = jax.jit(lambda matrix: matrix @ matrix)
+    jax.block_until_ready([product(matrix) for matrix in matrices])
+    rounds = 4
+    began = time.perf_counter()
+    jax.block_until_ready([product(matrix) for _ in range(rounds) for matrix in matrices])
+    return 2.0 * size**3 * rounds * len(devices) / (time.perf_counter() - began)

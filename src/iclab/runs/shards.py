@@ -1,0 +1,125 @@
+"""A shard: some points of a sweep, computed together and kept in one file.
+
+A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers are the
+same everywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from iclab import ensemble
+from iclab.devices import prepare_jax
+from iclab.engine import Engine, Report, TrainingRequest, silent
+from iclab.errors import require
+from iclab.experiments import Lab, Trained
+from iclab.merging import side_by_side
+from iclab.planning import PlanningEngine
+from iclab.runs.checkpoints import KeptTraining
+from iclab.runs.jobs import same_source
+from iclab.runs.store import to_bytes
+from iclab.runs.targets import Loaded, Target, load
+from iclab.training import Checkpoint, State
+
+POINT = "point"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """Points of a sweep by their number in the grid: what each changes in the settings, and the seeds of all."""
+
+    number: int
+    target: Target
+    profile: str
+    base: Mapping[str, Any]
+    points: Mapping[int, Mapping[str, Any]]
+    seeds: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"shard-{self.number:05d}"
+
+
+def settings_at(loaded: Loaded, base: Mapping[str, Any], point: Mapping[str, Any]) -> Any:
+    """The settings of one point; they check themselves."""
+    settings = dataclasses.replace(loaded.settings, **{**base, **point})
+    loaded.check(settings)
+    return settings
+
+
+def label(point: int) -> str:
+    """Begins the names of what a point keeps on disk."""
+    return f"{point:06d}/"
+
+
+def compute(shard: Shard, engine: Engine, report: Report = silent) -> xr.Dataset:
+    """The results of a shard: the experiment's dataset with the points along a new first dimension."""
+    loaded = load(shard.target, shard.profile)
+
+    def experiment(number: int, point: Mapping[str, Any], asking: Engine) -> xr.Dataset:
+        settings = settings_at(loaded, shard.base, point)
+        lab = Lab(loaded.bench, settings, shard.seeds, engine=asking, label=label(number))
+        data = loaded.run(lab)
+        require(isinstance(data, xr.Dataset), f"{shard.target.id}: the experiment must return an xarray Dataset.")
+        return data
+
+    tasks = [partial(experiment, number, point) for number, point in shard.points.items()]
+    found = side_by_side(tasks, engine, report)
+    return xr.concat(found, xr.Variable(POINT, list(shard.points)), join="outer", combine_attrs="drop")
+
+
+def compute_elsewhere(shard: Shard, digest: str) -> tuple[bytes, dict[str, bytes], float]:
+    """On a worker: the shard's netCDF file, its trainings as files, and the seconds it took."""
+    same_source(digest)
+    prepare_jax()
+    began = time.perf_counter()
+    kept: dict[str, bytes] = {}
+    engine = Engine(lambda name: KeptTraining(kept, name, along=False))
+    data = compute(shard, engine)
+    return to_bytes(data), kept, time.perf_counter() - began
+
+
+class ReplayEngine(PlanningEngine):
+    """Gives kept trainings back and computes nothing else."""
+
+    def __init__(self, kept: Callable[[str], Checkpoint]) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
+        """The kept training, from as many files as it was computed in."""
+        count, first, parts = ensemble.size(request.members), 0, []
+        structure = jax.tree.structure(request.shapes()[0])
+        while first < count:
+            found = self._kept(f"{request.name}.{first}").load()
+            require(found is not None, f"this run has kept no models of {request.name}.")
+            leaves, records = found  # type: ignore[misc]
+            parts.append((jax.tree.unflatten(structure, leaves), records))
+            first += len(leaves[0])
+        return ensemble.join([states for states, _ in parts]), ensemble.join([records for _, records in parts])
+
+
+def trainings(shard: Shard, point: int, kept: Callable[[str], Checkpoint]) -> dict[str, Trained]:
+    """The trainings of one point of a finished shard, by name."""
+    loaded = load(shard.target, shard.profile)
+    labs = {
+        number: (lambda asking, n=number, p=changes: _replayed(loaded, shard, n, p, asking))
+        for number, changes in shard.points.items()
+    }
+    found = side_by_side(list(labs.values()), ReplayEngine(kept))
+    return dict(zip(labs, found, strict=True))[point]
+
+
+def _replayed(loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine) -> dict[str, Trained]:
+    lab = Lab(loaded.bench, settings_at(loaded, shard.base, point), shard.seeds, engine=asking, label=label(number))
+    loaded.run(lab)
+    return lab.trainings()

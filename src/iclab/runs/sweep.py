@@ -1,0 +1,166 @@
+"""`iclab sweep` and `iclab.sweep`: one experiment over a grid of settings, planned, sharded, resumable."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import datetime
+import importlib.metadata
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+
+from iclab.devices import prepare_jax
+from iclab.engine import Engine
+from iclab.errors import require
+from iclab.experiments import Lab
+from iclab.papers import PROFILES
+from iclab.planning import Plan, PlanningEngine
+from iclab.report.sweeps import draw_sweep, tables
+from iclab.runs.changes import check_names, grid_values, parse, points_of
+from iclab.runs.jobs import answer
+from iclab.runs.opened import Sweep, open_sweep, shards_of
+from iclab.runs.progress import RunProgress, duration
+from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
+from iclab.runs.store import Store, from_bytes, source_digest, to_bytes
+from iclab.runs.targets import Loaded, find, load
+
+SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
+LARGEST = {"cpu": 64}  # points of a shard; elsewhere 1024
+LOADABLE = 1 << 30  # bytes up to which a table and a netCDF file of the whole sweep are written
+
+
+def sweep(
+    target: str,
+    grid: Mapping[str, str | Sequence[Any]],
+    *,
+    profile: str = "quick",
+    seeds: int | None = None,
+    out: str | Path | None = None,
+    changes: Mapping[str, str] | None = None,
+    measure: str | None = None,
+    executor: concurrent.futures.Executor | None = None,
+    workers: int = 1,
+    console: Console | None = None,
+) -> Sweep:
+    """Run an experiment (`paper/experiment`, a claim, or a user's .py file) at every point of a grid, with every seed.
+
+    `grid` maps names of settings to values, or to a text as on the command line ("0.2,0.4" or "0:0.8:5"). Points that compile
+    together are computed together, in shards that are kept as they finish: the same call with the same `out` goes on where a
+    run was stopped. Shards may run on any `concurrent.futures.Executor` with so many `workers`.
+    """
+    console = console or Console(quiet=True)
+    what = find(target)
+    loaded = load(what, profile)
+    changes = dict(changes or {})
+    check_names("--set", list(changes), {what.id: loaded.settings})
+    check_names("--grid", list(grid), {what.id: loaded.settings})
+    require(bool(grid), "nothing is swept; give at least one --grid name=v1,v2,...")
+    for name in grid:
+        require(name not in changes, f"{name} is both set and swept.")
+    base = {name: parse(loaded.settings, "--set", name, text) for name, text in changes.items()}
+    values = {
+        name: grid_values(loaded.settings, name, given if isinstance(given, str) else ",".join(map(str, given)))
+        for name, given in grid.items()
+    }
+    count = PROFILES[profile].seeds if seeds is None else seeds
+    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    points = points_of(values)
+    settings = [settings_at(loaded, base, point) for point in points]
+    prepare_jax()
+    identity = {
+        "ids": [what.id], "text": what.source, "profile": profile, "seeds": count, "grid": values, "base": base,
+        "version": importlib.metadata.version("iclab"), "source": source_digest(),
+    }  # fmt: skip
+    directory = Path(out) if out is not None else Path(f"iclab-sweep-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    layout, lines = _plan(loaded, settings, count, workers)
+    with Store(directory, identity, {"shards": layout}) as store:
+        shards = shards_of(identity, store.manifest["plan"]["shards"])
+        console.print(f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds")
+        for line in lines:
+            console.print(f"  {line}", highlight=False)
+        try:
+            _run(shards, store, executor, console)
+        except KeyboardInterrupt:
+            console.print(
+                f"interrupted; the same command with --out {directory} continues where it stopped.",
+                markup=False,
+                soft_wrap=True,
+            )
+            raise
+        finished = open_sweep(directory)
+        _write_out(finished, store, measure, console)
+    return finished
+
+
+def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> tuple[list[list[int]], list[str]]:
+    """The points of every shard, and the plan in words. Points that compile together are found by asking, not computing."""
+    groups: dict[Any, list[int]] = {}
+    plans: dict[Any, Plan] = {}
+    for number, point in enumerate(settings):
+        engine = PlanningEngine()
+        loaded.run(Lab(loaded.bench, point, range(seeds), engine=engine))
+        key = tuple((part.program, part.members, part.steps) for part in engine.asked)
+        groups.setdefault(key, []).append(number)
+        plans.setdefault(key, Plan.of(engine.asked))
+    layout: list[list[int]] = []
+    largest = LARGEST.get(jax.default_backend(), 1024)
+    for key, members in groups.items():
+        share = -(-len(members) // (2 * workers if workers > 1 else 1))  # every worker has two to do
+        size = max(1, min(largest, share, int(SHARD_SECONDS / max(plans[key].seconds(), 1e-9))))
+        layout += [members[start : start + size] for start in range(0, len(members), size)]
+    total = sum(plans[key].seconds() * len(members) for key, members in groups.items()) / workers
+    programs = {part for key in groups for part, *_ in key}
+    trainings = sum(plans[key].trainings * len(members) for key, members in groups.items())
+    tests = sum(plans[key].evaluations * len(members) for key, members in groups.items())
+    widest = max(plan.memory for plan in plans.values()) if plans else 0
+    return layout, [
+        f"{len(settings)} points: {trainings} trainings, {tests} evaluations",
+        f"programs to compile: {len(programs)}; shards: {len(layout)}, at most {max(map(len, layout))} points together",
+        f"about {widest / 1e6:,.0f} MB of memory and {duration(total)}, compiling not counted",
+    ]
+
+
+def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Executor | None, console: Console) -> None:
+    store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+    pending = [shard for shard in shards if store.load_result(shard.name) is None]
+    if len(pending) < len(shards):
+        console.print(f"  {len(shards) - len(pending)} of {len(shards)} shards are there from before")
+    with RunProgress(console, max(1, sum(len(shard.points) for shard in pending))) as progress:
+        if executor is None:
+            for shard in pending:
+                progress.begin(shard.name, len(shard.points))
+                began = time.perf_counter()
+                data = compute(shard, Engine(store.checkpoint), progress.updater(shard.name))
+                store.save_result(shard.name, data, time.perf_counter() - began)
+                progress.end(shard.name, duration(time.perf_counter() - began))
+            return
+        waiting = {executor.submit(compute_elsewhere, shard, source_digest()): shard for shard in pending}
+        try:
+            for future in concurrent.futures.as_completed(waiting):
+                shard = waiting[future]
+                content, kept, seconds = answer(future, shard.name)
+                progress.begin(shard.name, len(shard.points))
+                for name, training in kept.items():
+                    store.trainings()[name] = training
+                store.save_result(shard.name, from_bytes(content), seconds)
+                progress.end(shard.name, duration(seconds))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _write_out(finished: Sweep, store: Store, measure: str | None, console: Console) -> None:
+    data = finished.data
+    if data.nbytes <= LOADABLE:
+        loaded = data.load()
+        store.write("results.nc", to_bytes(loaded))
+        for name, text in tables(loaded).items():
+            store.write(f"{name}.csv", text.encode())
+    else:
+        console.print(f"  {data.nbytes / 1e9:.1f} GB: open it with iclab.open_sweep({str(store.directory)!r})")
+    for kind, content in draw_sweep(data, list(finished.grid), measure).items():
+        store.write(f"sweep.{kind}", content)

@@ -89,9 +89,14 @@ def override(paper: Paper, profile: str, changes: Mapping[str, str]) -> Any:
     return dataclasses.replace(settings, **values)
 
 
-def check_names(papers: Sequence[Paper], profile: str, changes: Mapping[str, str]) -> None:
-    """Every name in `--set` must be a setting of at least one of the papers asked for."""
-    known = sorted({field.name for paper in papers for field in dataclasses.fields(paper.settings[profile])})
+def check_profile(profile: str) -> None:
+    """Refuse an unknown profile."""
+    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+
+
+def check_names(papers: Sequence[Paper], profile: str, changes: Mapping[str, str], also: Sequence[str] = ()) -> None:
+    """Every name in `--set` must be a setting of at least one of the papers asked for, or one of `also`."""
+    known = sorted({field.name for paper in papers for field in dataclasses.fields(paper.settings[profile])} | set(also))
     for name in changes:
         if name not in known:
             raise InputError(
@@ -115,7 +120,7 @@ def reproduce(
     """
     console = console or Console(quiet=True)
     papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids))]
-    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+    check_profile(profile)
     count = PROFILES[profile].seeds if seeds is None else seeds
     require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
     changes = dict(changes or {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,12 +16,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from iclab.devices import cache_directory, prepare_jax
-from iclab.errors import InputError
-from iclab.papers import PAPERS, PROFILES, select
+from iclab.errors import InputError, require
+from iclab.papers import PAPERS, PROFILES, free_symbols, select, theorems
 from iclab.report.page import number
+from iclab.report.theory import print_symbols, print_theorem
 from iclab.runs import reproduce as running
 from iclab.runs import sweep as sweeping
-from iclab.runs.changes import pairs
+from iclab.runs.changes import check_names, check_profile, override, pairs
 from iclab.runs.cluster import connect
 from iclab.runs.store import environment
 
@@ -27,6 +30,7 @@ OUT = Console()
 ERR = Console(stderr=True)
 COLOURS = {"reproduced": "green", "differs": "red", "inconclusive": "yellow", "not-attempted": "dim"}
 Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
+Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
 
 
 def list_claims(ids: Ids = ()) -> None:
@@ -50,7 +54,7 @@ def reproduce(
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
-    changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
+    changes: Changes = (),
 ) -> None:
     """Train, test and judge claims; write figures and a page.
 
@@ -94,7 +98,7 @@ def sweep(
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
-    changes: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")] = (),
+    changes: Changes = (),
 ) -> None:
     """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
 
@@ -140,6 +144,56 @@ def print_claims(entries: list[dict[str, Any]]) -> None:
     OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)
 
 
+def theory(
+    ids: Ids = (),
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    constant: Annotated[float, tyro.conf.arg(metavar="C")] = 1.0,
+    changes: Changes = (),
+) -> None:
+    """Show the conditions and predicted rates of theorems at the settings in force.
+
+    `iclab theory nonlinear-icl/thm3.3 --set neurons=50` says which conditions fail with 50 neurons, and by what factor.
+
+    Args:
+        ids: Papers, theorems or prefixes (nonlinear-icl, mamba-outliers/thm1, chain-of-thought/lem). None: all.
+        profile: The settings to start from: smoke, quick or paper.
+        constant: The constant that Ω, O and Θ hide, the same one everywhere.
+        changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
+    """
+    wanted = theorems(ids)
+    papers = [paper for paper in PAPERS.values() if any(theorem.paper == paper.id for theorem in wanted)]
+    check_profile(profile)
+    require(0 < constant < math.inf, f"--constant is {constant}; it must be positive and finite.")
+    given = pairs("--set", changes)
+    free_names = [name for paper in papers for name in free_symbols(paper, profile)]
+    check_names("--set", list(given), {paper.id: paper.settings[profile] for paper in papers}, also=free_names)
+    symbols = {}
+    for paper in papers:
+        free = {name: _number(name, given[name]) for name in free_symbols(paper, profile) if name in given}
+        symbols[paper.id] = dataclasses.replace(paper.symbols(override(paper.settings[profile], given)), **free)
+    shown = theorems(ids, symbols, constant)
+    for paper in papers:
+        print_symbols(OUT, paper.id, profile, symbols[paper.id])
+        for theorem in shown:
+            if theorem.paper == paper.id:
+                print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
+        OUT.print()
+    note = (
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log value / d log symbol,"
+    )
+    note += " are shown where logarithms or sums make them differ."
+    OUT.print(note, style="dim", highlight=False)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"--set {name}={text}: {name} takes a number.") from None
+    require(math.isfinite(value), f"--set {name}={text}: the value must be finite.")
+    return value
+
+
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
     prepare_jax()
@@ -158,8 +212,13 @@ def doctor() -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_claims, "reproduce": reproduce, "claims": claims, "sweep": sweep, "doctor": doctor,
-}  # fmt: skip
+    "list": list_claims,
+    "reproduce": reproduce,
+    "claims": claims,
+    "sweep": sweep,
+    "theory": theory,
+    "doctor": doctor,
+}
 
 
 def main() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 import scipy.stats
 import xarray as xr
+
+from iclab.errors import require
 
 LEVEL = 0.95
 
@@ -72,18 +75,68 @@ def trend(data: xr.DataArray, dim: str) -> xr.DataArray:
     return xr.apply_ufunc(tau, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])
 
 
-def first_below(data: xr.DataArray, dim: str, threshold: float) -> xr.DataArray:
-    """The smallest coordinate from which on the data stays below the threshold; infinite if it never does."""
-    values = data[dim].values
+@dataclasses.dataclass(frozen=True)
+class Criterion:
+    """When a curve counts as having got there: below the threshold, or above it.
+
+    The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the past would
+    date every passage later by the same delay, which bends power laws. With `lasting` it must stay there until the last record;
+    without, the first time counts. With `interpolate` the time is where the line between two records crosses the threshold,
+    not the later of the two.
+    """
+
+    threshold: float
+    above: bool = False
+    window: int = 1
+    lasting: bool = True
+    interpolate: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            self.window >= 1 and self.window % 2 == 1,
+            f"window is {self.window}; it must be odd, to have a record at its centre.",
+        )
+
+
+def first_passage(data: xr.DataArray, dim: str, criterion: Criterion) -> xr.DataArray:
+    """The coordinate at which the criterion is first met; infinite (censored) if it never is, NaN if the curve is not finite.
+
+    The last coordinate is kept as attribute "limit": a censored passage is later than that. The first positive one is "floor":
+    a passage at zero was earlier than that.
+    """
+    times = np.asarray(data[dim].values, float)
+    half = criterion.window // 2
+    sign = -1.0 if criterion.above else 1.0
+    threshold = sign * criterion.threshold
 
     def first(row: np.ndarray) -> float:
         if not np.all(np.isfinite(row)):
             return np.nan
-        above = np.flatnonzero(~(row < threshold))
-        start = 0 if len(above) == 0 else above[-1] + 1
-        return float(values[start]) if start < len(values) else np.inf
+        smooth = sign * np.array([row[max(0, at - half) : at + half + 1].mean() for at in range(len(row))])
+        outside = np.flatnonzero(~(smooth < threshold))
+        inside = np.flatnonzero(smooth < threshold)
+        start = (0 if len(outside) == 0 else outside[-1] + 1) if criterion.lasting else (inside[0] if len(inside) else len(row))
+        if start >= len(row):
+            return np.inf
+        if start == 0 or not criterion.interpolate:
+            return float(times[start])
+        share = (smooth[start - 1] - threshold) / (smooth[start - 1] - smooth[start])
+        return float(times[start - 1] + share * (times[start] - times[start - 1]))
 
-    return xr.apply_ufunc(first, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])
+    found = xr.apply_ufunc(first, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])
+    positive = times[times > 0]
+    return found.assign_attrs(limit=float(times[-1]), floor=float(positive[0]) if len(positive) else np.nan)
+
+
+def first_passages(data: xr.DataArray, dim: str, criteria: Mapping[str, Criterion]) -> xr.DataArray:
+    """First passages under several criteria, side by side along a dimension "criterion"."""
+    found = [first_passage(data, dim, criterion) for criterion in criteria.values()]
+    return xr.concat(found, xr.DataArray(list(criteria), dims="criterion", name="criterion"), combine_attrs="override")
+
+
+def first_below(data: xr.DataArray, dim: str, threshold: float) -> xr.DataArray:
+    """The smallest coordinate from which on the data stays below the threshold; infinite if it never does."""
+    return first_passage(data, dim, Criterion(threshold))
 
 
 def required(data: xr.DataArray, dim: str, threshold: float, against: str) -> xr.DataArray:

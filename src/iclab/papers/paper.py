@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from iclab.claims import Claim, Results, Table
 from iclab.experiments import Lab
+from iclab.theory.theorem import SymbolsBase, Theorem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Experiment:
 class Paper:
     """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it.
 
+    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates.
+
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
     """
 
@@ -54,5 +57,7 @@ class Paper:
     experiments: Mapping[str, Experiment]
     claims: Callable[[Any], tuple[Claim, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
+    symbols: Callable[[Any], SymbolsBase]
+    theorems: Callable[[Any, float], tuple[Theorem, ...]]
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None

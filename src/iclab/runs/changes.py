@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from iclab.errors import InputError, nearest, require
+from iclab.papers import PROFILES
 
 
 def names_of(settings: Any) -> list[str]:
@@ -39,9 +40,14 @@ def override(settings: Any, changes: Mapping[str, str]) -> Any:
     return dataclasses.replace(settings, **{n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
 
 
-def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any]) -> None:
-    """Every name must be a setting of at least one of the owners (settings by id)."""
-    known = sorted({name for settings in owners.values() for name in names_of(settings)})
+def check_profile(profile: str) -> None:
+    """Refuse an unknown profile."""
+    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+
+
+def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any], also: Sequence[str] = ()) -> None:
+    """Every name must be a setting of at least one of the owners (settings by id), or one of `also`."""
+    known = sorted({name for settings in owners.values() for name in names_of(settings)} | set(also))
     for name in names:
         if name not in known:
             raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")

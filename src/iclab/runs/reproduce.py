@@ -18,10 +18,10 @@ from rich.console import Console
 
 from iclab.claims import Claim, Table, judge
 from iclab.devices import clock, prepare_jax
-from iclab.errors import InputError, nearest, require
+from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, Paper, select
 from iclab.report.page import render_page
-from iclab.runs.changes import check_names, override
+from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import RunProgress, duration
 from iclab.runs.store import Store, source_digest
@@ -54,7 +54,7 @@ def reproduce(
     """
     console = console or Console(quiet=True)
     papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids))]
-    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+    check_profile(profile)
     count = PROFILES[profile].seeds if seeds is None else seeds
     require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
     changes = dict(changes or {})

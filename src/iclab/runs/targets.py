@@ -15,7 +15,8 @@ import xarray as xr
 
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
-from iclab.papers import PAPERS, PROFILES
+from iclab.papers import PAPERS
+from iclab.runs.changes import check_profile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ def load(target: Target, profile: str) -> Loaded:
     """The experiment and its settings in this profile. A user's file defines `settings` (a frozen dataclass, or one per
     profile by name) and `experiment(lab)`.
     """
-    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+    check_profile(profile)
     if not target.source:
         paper, name = target.id.split("/", 1)
         found = PAPERS[paper]

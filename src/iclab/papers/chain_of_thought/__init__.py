@@ -6,8 +6,9 @@ Reasoning in steps against answering at once, when the examples are noisy and so
 from iclab.papers.chain_of_thought.claims import claims
 from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
 from iclab.papers.chain_of_thought.figures import FIGURES
-from iclab.papers.chain_of_thought.settings import PROFILES
+from iclab.papers.chain_of_thought.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
+from iclab.theory.chain_of_thought import theorems
 
 PAPER = Paper(
     id="chain-of-thought",
@@ -17,5 +18,7 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    symbols=symbols,
+    theorems=theorems,
     check=check,
 )

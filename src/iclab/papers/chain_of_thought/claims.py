@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note
-from iclab.papers.chain_of_thought.settings import Settings, unstated
+from iclab.papers.chain_of_thought.settings import Settings, symbols, unstated
 from iclab.statistics import first_below, required, trend
 
 PAPER = "chain-of-thought"
@@ -37,7 +37,7 @@ OUTPUT_LETTERS = {"A": "α'", "B": "τ_o", "C": "ρ_o"}
 
 def epsilon(s: Settings) -> float:
     """ε of Theorem 1."""
-    return float(np.sqrt(np.log(s.patterns) / s.batch))
+    return symbols(s).error
 
 
 def _training(results: Results, name: str) -> xr.DataArray:

@@ -14,9 +14,10 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
+from iclab.theory import chain_of_thought as theory
 from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning, reasoning
-from iclab.worlds.transitions import for_outputs, for_steps
+from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,6 +146,28 @@ def recipe(settings: Settings, seed: int) -> Recipe:
         watched=(watched,),
         arrays={"test_patterns": np.array(mixed_patterns(s, seed, "generic"), np.float32)},
     )  # fmt: skip
+
+
+SHARED = ("feature_dimension", "patterns", "test_patterns", "reasoning_steps", "matching_fraction", "test_matching_fraction",
+          "trajectory_probability", "primacy", "noise_norm", "train_length", "step_size", "batch", "steps")  # fmt: skip
+
+
+def symbols(settings: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings.
+
+    ε is the smallest that the batch allows; τ_o, ρ_o and Condition 1 are those of the product of the matrices in force; l_ts is
+    the longest of Figs. 2 and 3.
+    """
+    s = settings
+    found = measure(step_matrices(s, s.trajectory_probability, s.primacy))
+    return theory.Symbols(
+        **{name: getattr(s, name) for name in SHARED},
+        output_probability=found.output_probability,
+        output_primacy=found.output_primacy,
+        condition_1=float(found.condition_1),
+        test_length=s.longest_test,
+        error=theory.smallest_error(s.batch, s.patterns),
+    )
 
 
 PROFILES = {

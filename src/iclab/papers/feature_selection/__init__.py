@@ -6,8 +6,9 @@ The world and the model of nonlinear-icl with three more settings: the size λ o
 from iclab.papers.feature_selection.claims import claims
 from iclab.papers.feature_selection.experiments import EXPERIMENTS
 from iclab.papers.feature_selection.figures import FIGURES
-from iclab.papers.feature_selection.settings import PROFILES
+from iclab.papers.feature_selection.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
+from iclab.theory.feature_selection import theorems
 
 PAPER = Paper(
     id="feature-selection",
@@ -17,4 +18,6 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    symbols=symbols,
+    theorems=theorems,
 )

@@ -11,6 +11,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
+from iclab.theory import feature_selection as theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
@@ -139,6 +140,24 @@ def recipe(settings: Settings) -> Recipe:
         ),
         training=Training(step_size=s.step_size, batch=s.batch),
         watched=(world(s, "out", s.train_length),),
+    )
+
+
+SHARED = ("relevant_patterns", "irrelevant_patterns", "pattern_strength", "relevant_low", "irrelevant_size", "noise_norm",
+          "matching_fraction", "test_matching_fraction", "train_length", "test_length", "neurons", "initial_scale", "step_size",
+          "batch", "steps")  # fmt: skip
+
+
+def symbols(settings: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings. ε_m, C and ε are free: 1/4, 2 and 1/M1."""
+    s = settings
+    return theory.Symbols(
+        **{name: getattr(s, name) for name in SHARED},
+        training_tasks=s.relevant_patterns,
+        test_patterns=len(shifted_patterns(s).relevant),
+        neuron_deviation=0.25,
+        attention_constant=2.0,
+        error=1 / s.relevant_patterns,
     )
 
 

@@ -6,9 +6,10 @@ Mamba against linear Transformers when some of the examples in the prompt carry 
 from iclab.papers.mamba_outliers.claims import claims
 from iclab.papers.mamba_outliers.experiments import EXPERIMENTS
 from iclab.papers.mamba_outliers.figures import FIGURES
-from iclab.papers.mamba_outliers.settings import PROFILES
+from iclab.papers.mamba_outliers.settings import PROFILES, symbols
 from iclab.papers.mamba_outliers.tables import TABLES
 from iclab.papers.paper import Paper
+from iclab.theory.mamba_outliers import theorems
 
 PAPER = Paper(
     id="mamba-outliers",
@@ -18,5 +19,7 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    symbols=symbols,
+    theorems=theorems,
     tables=TABLES,
 )

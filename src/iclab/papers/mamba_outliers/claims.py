@@ -11,12 +11,11 @@ names the row's choice. Hidden constants are 1 unless a check says otherwise.
 from __future__ import annotations
 
 import numpy as np
-import scipy.optimize
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note
 from iclab.papers.mamba_outliers.experiments import FRACTIONS, RULES
-from iclab.papers.mamba_outliers.settings import MAGNITUDES, STACKS, TASK_SETS, Settings, unstated
+from iclab.papers.mamba_outliers.settings import MAGNITUDES, STACKS, TASK_SETS, Settings, symbols, unstated
 
 PAPER = "mamba-outliers"
 UNIT = (0.0, 1.0)
@@ -41,7 +40,7 @@ RULE_WORDS = {"flip": "label flipping", "target": "targeted labels", "random": "
 
 def epsilon(s: Settings) -> float:
     """ε: the smallest error for which B >= ε⁻² log(1/ε), the first part of B_T in Theorems 1 and 3, holds with constant 1."""
-    return float(scipy.optimize.brentq(lambda e: np.log(1 / e) / e**2 - s.batch, 1e-9, 1 - 1e-9))
+    return symbols(s).error
 
 
 def mamba_limit(s: Settings) -> float:

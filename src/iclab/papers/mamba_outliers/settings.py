@@ -18,6 +18,7 @@ from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
 from iclab.patterns import Patterns, orthogonal_patterns
+from iclab.theory import mamba_outliers as theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.outliers import LabelRule, Placement, outliers
@@ -170,6 +171,30 @@ def stacked(settings: Settings, name: str) -> Recipe:
         training_world(s, TASK_SETS["18 tasks"], s.stack_outlier_fraction), model,
         Training(s.stack_step_size, s.stack_batch), (inference_world(s, 0.3, s.outlier_magnitude),),
     )  # fmt: skip
+
+
+SHARED = ("feature_dimension", "relevant_patterns", "irrelevant_patterns", "outlier_patterns", "pattern_strength",
+          "irrelevant_size", "shifted_irrelevant_size", "outlier_fraction", "outlier_magnitude", "train_length", "test_length",
+          "initial_scale", "mamba_step_size", "linear_step_size", "batch", "steps")  # fmt: skip
+
+
+def symbols(settings: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings, for one layer and the 18 tasks.
+
+    ε is the smallest that the batch allows; the test outliers have α = 0.3 (as in the figures of gates) and κ_a' = κ_a; L is
+    their smallest sum of coefficients.
+    """
+    s = settings
+    unit = MIXTURES / np.linalg.norm(MIXTURES, axis=1, keepdims=True)
+    return theory.Symbols(
+        **{name: getattr(s, name) for name in SHARED},
+        test_outlier_fraction=0.3,
+        test_outlier_magnitude=s.outlier_magnitude,
+        mixture_sum=float(unit.sum(axis=1).min()),
+        training_tasks=TASK_SETS["18 tasks"] * s.relevant_patterns,
+        rank=2,
+        error=theory.smallest_error(s.batch),
+    )
 
 
 PROFILES = {

@@ -7,8 +7,9 @@ rule it is judged, `figures.py` for the figures.
 from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.figures import FIGURES
-from iclab.papers.nonlinear_icl.settings import PROFILES
+from iclab.papers.nonlinear_icl.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
+from iclab.theory.nonlinear_icl import theorems
 
 PAPER = Paper(
     id="nonlinear-icl",
@@ -18,4 +19,6 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    symbols=symbols,
+    theorems=theorems,
 )

@@ -14,7 +14,7 @@ import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note, within
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
-from iclab.papers.nonlinear_icl.settings import Settings, unstated
+from iclab.papers.nonlinear_icl.settings import Settings, symbols, unstated
 from iclab.statistics import required, trend
 
 UNIT = (0.0, 1.0)
@@ -30,7 +30,7 @@ AFTERWARDS = {
 
 def epsilon(s: Settings) -> float:
     """ε: the smallest error for which condition (ii) of Theorem 3.3, B > ε⁻² log M1, holds with constant 1."""
-    return float(np.sqrt(np.log(s.relevant_patterns) / s.batch))
+    return symbols(s).error
 
 
 def small_norm(s: Settings) -> float:

@@ -15,6 +15,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import Patterns, mix, orthogonal_patterns
+from iclab.theory import nonlinear_icl as theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
@@ -189,6 +190,23 @@ def recipe(settings: Settings, fraction: float, relevant: int | None = None, tas
             in_domain(settings, settings.test_matching_fraction, length, length, unseen, count),
             out_of_domain(settings, LARGEST_SUM, settings.test_matching_fraction, length, length),
         ),
+    )
+
+
+SHARED = ("relevant_patterns", "irrelevant_patterns", "pattern_strength", "irrelevant_size", "matching_fraction",
+          "test_matching_fraction", "train_length", "test_length", "neurons", "initial_scale", "step_size", "batch",
+          "steps")  # fmt: skip
+
+
+def symbols(settings: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 the largest of Fig. 3A."""
+    s = settings
+    return theory.Symbols(
+        **{name: getattr(s, name) for name in SHARED},
+        training_tasks=s.relevant_patterns,
+        mixture_sum=LARGEST_SUM,
+        pruned_fraction=0.5,
+        error=theory.smallest_error(s.batch, s.relevant_patterns),
     )
 
 

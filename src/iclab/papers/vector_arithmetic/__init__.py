@@ -8,8 +8,9 @@ from iclab.papers.paper import Paper
 from iclab.papers.vector_arithmetic.claims import claims
 from iclab.papers.vector_arithmetic.experiments import EXPERIMENTS
 from iclab.papers.vector_arithmetic.figures import FIGURES
-from iclab.papers.vector_arithmetic.settings import PROFILES
+from iclab.papers.vector_arithmetic.settings import PROFILES, symbols
 from iclab.papers.vector_arithmetic.tables import TABLES
+from iclab.theory.vector_arithmetic import theorems
 
 PAPER = Paper(
     id="vector-arithmetic",
@@ -19,5 +20,7 @@ PAPER = Paper(
     experiments=EXPERIMENTS,
     claims=claims,
     figures=FIGURES,
+    symbols=symbols,
+    theorems=theorems,
     tables=TABLES,
 )

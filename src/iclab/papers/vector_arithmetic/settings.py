@@ -15,6 +15,7 @@ import numpy as np
 from iclab.errors import require, require_positive
 from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
+from iclab.theory import vector_arithmetic as theory
 from iclab.training import Training
 from iclab.worlds.concepts import Concepts, Kind, concepts, orthonormal_concepts
 
@@ -135,6 +136,30 @@ def recipe(settings: Settings, kind: Kind, printed: bool = False) -> Recipe:
         model=ResidualTransformerSettings(s.rescaled(s.attention_scale), s.rescaled(s.value_scale)),
         training=Training(step, s.samples, fresh=False, scales={"value_weights": scale}),
         watched=tuple(world(s, other) for other in Kind),
+    )
+
+
+SHARED = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "step_size", "value_step_scale",
+          "steps")  # fmt: skip
+
+
+def symbols(settings: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings.
+
+    ε = 0.01 (as in the claims) and δ = 0.1 are free; L is the length of ICL prompts; the laws of growth are those at
+    the last epoch on QA.
+    """
+    s = settings
+    return theory.Symbols(
+        **{name: getattr(s, name) for name in SHARED},
+        prompt_length=2 * s.pairs + 1,
+        attention_scale=s.rescaled(s.attention_scale),
+        value_scale=s.rescaled(s.value_scale),
+        noise_scale=s.rescaled(s.noise_scale),
+        epoch=s.steps,
+        cotasks=1,
+        error=0.01,
+        failure=0.1,
     )
 
 

@@ -90,7 +90,7 @@ class Claim:
     """A statement of a paper. `needs` names the experiments whose results it reads, `figure` and `table` what shows it.
 
     Where a claim is split by what the paper leaves unstated, `choice` names the choice of this row. `afterwards` says what
-    of its rule or statistic was chosen after a result had been seen, and why.
+    of its rule or statistic was chosen after a result had been seen, and why. `topic` is what `--only` selects by.
     """
 
     id: str
@@ -103,6 +103,7 @@ class Claim:
     choice: str = ""
     table: str | None = None
     afterwards: str = ""
+    topic: str = ""
 
     @property
     def paper(self) -> str:
@@ -178,6 +179,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "unstated": list(claim.unstated),
         "choice": claim.choice,
         "afterwards": claim.afterwards,
+        "topic": claim.topic,
         "figure": claim.figure,
         "table": claim.table,
     }

@@ -49,6 +49,7 @@ def list_claims(ids: Ids = ()) -> None:
 
 def reproduce(
     ids: Ids = (),
+    only: Annotated[str, tyro.conf.arg(metavar="TOPIC")] = "",
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
@@ -64,6 +65,7 @@ def reproduce(
 
     Args:
         ids: Papers, claims or prefixes (nonlinear-icl, nonlinear-icl/fig2). None: all.
+        only: Only the claims of a topic: rates (exponents that theorems predict, and regions that they promise).
         profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
         seeds: Training seeds per setting; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.
@@ -74,7 +76,7 @@ def reproduce(
     """
     with connect(cluster) as (executor, _):
         run = running.reproduce(
-            *ids, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
+            *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
             executor=executor, console=OUT,
         )  # fmt: skip
     print_claims(run.claims)

@@ -63,3 +63,29 @@ def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -
         place = {"xy": (1.0, value), "xytext": (-2, 2), "va": "bottom", "ha": "right"}
     along = axis.get_xaxis_transform() if vertical else axis.get_yaxis_transform()
     axis.annotate(label, xycoords=along, textcoords="offset points", fontsize=8, color="#333333", **place)
+
+
+def boundary_map(
+    axis: Axes, data: xr.DataArray, x: str, y: str, x_label: str, y_label: str, boundary: tuple[np.ndarray, np.ndarray],
+    boundary_label: str,
+) -> None:  # fmt: skip
+    """The mean over seeds over two settings as a heat map with cells at the settings' own places, and a theorem's boundary."""
+    mean = data.mean("seed").transpose(y, x)
+    columns, rows = (np.asarray(data[name].values, float) for name in (x, y))
+    mesh = axis.pcolormesh(_edges(columns), _edges(rows), mean.values, cmap="cividis", vmin=0.0, vmax=0.5)
+    axis.figure.colorbar(mesh, ax=axis, label=str(data.name or "").replace("_", " "))
+    inside = (boundary[1] >= _edges(rows)[0]) & (boundary[1] <= _edges(rows)[-1])
+    axis.plot(boundary[0][inside], boundary[1][inside], color="white", lw=2.4)
+    axis.plot(boundary[0][inside], boundary[1][inside], color=COLOURS[1], lw=1.4, ls="--", label=boundary_label)
+    axis.set_xlim(_edges(columns)[0], _edges(columns)[-1])
+    axis.set_ylim(_edges(rows)[0], _edges(rows)[-1])
+    axis.grid(visible=False)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    axis.legend(loc="upper right", frameon=True)
+
+
+def _edges(centres: np.ndarray) -> np.ndarray:
+    """Borders of cells half-way between their centres."""
+    middle = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[centres[0] - (middle[0] - centres[0])], middle, [centres[-1] + (centres[-1] - middle[-1])]])

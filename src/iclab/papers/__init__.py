@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from iclab.claims import Claim
-from iclab.errors import InputError, nearest
+from iclab.errors import InputError, nearest, require
 from iclab.papers import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl, vector_arithmetic
 from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 from iclab.theory.theorem import SymbolsBase, Theorem
@@ -24,14 +24,21 @@ PAPERS: dict[str, Paper] = {
 }
 
 
-def select(ids: Sequence[str], settings: Mapping[str, Any] | None = None) -> list[Claim]:
+def select(ids: Sequence[str], settings: Mapping[str, Any] | None = None, only: str = "") -> list[Claim]:
     """The claims that these ids name: a paper, a claim, or a prefix of claims ("nonlinear-icl/fig2"). None: all.
 
-    Rules follow from `settings` (by paper id; default: the quick profile's).
+    Rules follow from `settings` (by paper id; default: the quick profile's). `only` keeps those of one topic.
     """
     settings = settings or {}
     every = [c for paper in PAPERS.values() for c in paper.claims(settings.get(paper.id, paper.settings["quick"]))]
-    return _choose(ids, every, "claim")
+    found = _choose(ids, every, "claim")
+    if not only:
+        return found
+    topics = sorted({claim.topic for claim in every} - {""})
+    require(only in topics, f"--only {only}: no claim has this topic. {nearest(only, topics)}")
+    kept = [claim for claim in found if claim.topic == only]
+    require(bool(kept), f"--only {only}: none of {' '.join(ids)} has this topic.")
+    return kept
 
 
 def theorems(ids: Sequence[str], symbols: Mapping[str, SymbolsBase] | None = None, constant: float = 1.0) -> list[Theorem]:

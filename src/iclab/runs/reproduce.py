@@ -38,6 +38,7 @@ class Run:
 
 def reproduce(
     *ids: str,
+    only: str = "",
     profile: str = "quick",
     seeds: int | None = None,
     out: str | Path | None = None,
@@ -48,24 +49,25 @@ def reproduce(
 ) -> Run:
     """Run the experiments behind these claims (papers, claims or prefixes; none: all) and judge them.
 
-    Results go to `out` (default: a new folder named after the time). A folder in which the same run was interrupted is
-    continued: finished experiments are not run again, and a training goes on from its last checkpoint. With an `executor` (a
-    process pool, a Dask cluster) every seed of every paper is a piece of work of its own; the numbers are the same.
+    `only` keeps the claims of one topic ("rates"). Results go to `out` (default: a new folder named after the time). A folder
+    in which the same run was interrupted is continued: finished experiments are not run again, and a training goes on from its
+    last checkpoint. With an `executor` (a process pool, a Dask cluster) every seed of every paper is a piece of work of its
+    own; the numbers are the same.
     """
     console = console or Console(quiet=True)
-    papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids))]
+    papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids, only=only))]
     check_profile(profile)
     count = PROFILES[profile].seeds if seeds is None else seeds
     require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: paper.settings[profile] for paper in papers})
     settings = {paper.id: override(paper.settings[profile], changes) for paper in papers}
-    claims = select(ids, settings)
+    claims = select(ids, settings, only)
     for paper in papers:
         paper.check(settings[paper.id])
     prepare_jax()
     identity = {
-        "ids": sorted(claim.id for claim in claims) if ids else [],
+        "ids": sorted(claim.id for claim in claims) if ids or only else [],
         "profile": profile,
         "seeds": count,
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},

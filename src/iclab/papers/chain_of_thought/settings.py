@@ -45,13 +45,14 @@ class Settings:
     prompts: int = 10_000
     trend_prompts: int = 500
     comparison_prompts: int = 250
+    rate_steps: int = 2000  # T where exponents are measured
 
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
                  "initial_scale", "step_size", "batch", "steps", "record_every", "prompts", "trend_prompts",
-                 "comparison_prompts")  # fmt: skip
+                 "comparison_prompts", "rate_steps")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
             self.test_patterns <= self.patterns,
@@ -171,7 +172,9 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40),
+    "smoke": Settings(
+        steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40
+    ),
     "quick": Settings(),
     "paper": Settings(prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280),
 }

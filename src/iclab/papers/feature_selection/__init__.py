@@ -3,6 +3,7 @@
 The world and the model of nonlinear-icl with three more settings: the size λ of the relevant part, bounded noise, ‖q‖ = β.
 """
 
+from iclab.papers.feature_selection import rates
 from iclab.papers.feature_selection.claims import claims
 from iclab.papers.feature_selection.experiments import EXPERIMENTS
 from iclab.papers.feature_selection.figures import FIGURES
@@ -15,9 +16,10 @@ PAPER = Paper(
     title="Transformers as multi-task feature selectors: generalization analysis of in-context learning",
     citation="Hongkang Li, Meng Wang, et al. Mathematics of Modern Machine Learning workshop at NeurIPS 2023.",
     settings=PROFILES,
-    experiments=EXPERIMENTS,
-    claims=claims,
-    figures=FIGURES,
+    experiments=EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *rates.claims(s)),
+    figures=FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,
+    tables=rates.TABLES,
 )

@@ -44,12 +44,13 @@ class Settings:
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     record_every: int = 20
     prompts: int = 10_000
+    rate_steps: int = 600  # T where exponents are measured
 
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = ("label_dimension", "steps", "record_every", "prompts", "batch", "neurons", "train_length", "test_length",
-                 "step_size", "initial_scale", "relevant_low")  # fmt: skip
+        sizes = ("label_dimension", "steps", "record_every", "prompts", "rate_steps", "batch", "neurons", "train_length",
+                 "test_length", "step_size", "initial_scale", "relevant_low")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
         require(
@@ -162,7 +163,7 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, record_every=20, prompts=500),
+    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500),
     "quick": Settings(),
     "paper": Settings(steps=1000, prompts=50_000),
 }

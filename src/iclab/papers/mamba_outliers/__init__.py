@@ -3,6 +3,7 @@
 Mamba against linear Transformers when some of the examples in the prompt carry an additive outlier and a wrong label.
 """
 
+from iclab.papers.mamba_outliers import rates
 from iclab.papers.mamba_outliers.claims import claims
 from iclab.papers.mamba_outliers.experiments import EXPERIMENTS
 from iclab.papers.mamba_outliers.figures import FIGURES
@@ -16,10 +17,10 @@ PAPER = Paper(
     title="Understanding Mamba in in-context learning with outliers: a theoretical generalization analysis",
     citation="Hongkang Li, Songtao Lu, Xiaodong Cui, Pin-Yu Chen, Meng Wang.",
     settings=PROFILES,
-    experiments=EXPERIMENTS,
-    claims=claims,
-    figures=FIGURES,
+    experiments=EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *rates.claims(s)),
+    figures=FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,
-    tables=TABLES,
+    tables=TABLES | rates.TABLES,
 )

@@ -54,6 +54,7 @@ class Settings:
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     prompts: int = 10_000
     trend_prompts: int = 2_000
+    rate_steps: int = 1000  # T where exponents are measured
 
     def __post_init__(self) -> None:
         for name in ("outlier_fraction", "stack_outlier_fraction"):
@@ -61,7 +62,7 @@ class Settings:
             outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
         sizes = ("train_length", "test_length", "initial_scale", "mamba_step_size", "linear_step_size", "stack_step_size",
                  "batch", "stack_batch", "steps", "stack_steps", "stack_depth", "record_every", "prompts", "trend_prompts",
-                 "outlier_magnitude", "irrelevant_size", "shifted_irrelevant_size")  # fmt: skip
+                 "rate_steps", "outlier_magnitude", "irrelevant_size", "shifted_irrelevant_size")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
             self.outlier_patterns == 3,
@@ -121,13 +122,19 @@ def inference_patterns(settings: Settings) -> Patterns:
 
 
 @functools.lru_cache(maxsize=64)
-def training_world(settings: Settings, shifts: int, fraction: float, every_task: bool = False) -> Classification:
-    """Definition 1: outliers with a random label. With `every_task`, on all tasks of T instead of the training ones."""
+def training_world(
+    settings: Settings, shifts: int, fraction: float, every_task: bool = False, longest: int | None = None
+) -> Classification:
+    """Definition 1: outliers with a random label. With `every_task`, on all tasks of T instead of the training ones.
+
+    Worlds of several lengths share a program if they are padded to the same `longest`.
+    """
     s = settings
     tasks = all_tasks(s.relevant_patterns) if every_task else cyclic_tasks(s.relevant_patterns, shifts)
     return classification(
         patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0, context_length=s.train_length,
-        irrelevant_range=(-s.irrelevant_size, s.irrelevant_size), outliers=outliers(fraction, s.outlier_magnitude),
+        maximum_length=longest, irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
+        outliers=outliers(fraction, s.outlier_magnitude),
     )  # fmt: skip
 
 
@@ -135,13 +142,14 @@ def training_world(settings: Settings, shifts: int, fraction: float, every_task:
 def inference_world(
     settings: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
     placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
+    length: int | None = None, longest: int | None = None,
 ) -> Classification:  # fmt: skip
     """Definition 2: test outliers, any label rule, all tasks of T. `stackable` with worlds of other placements and counts."""
     s = settings
     size = s.shifted_irrelevant_size if size is None else size
     return classification(
         inference_patterns(s), all_tasks(s.relevant_patterns), label_embedding=np.ones(1), matching_fraction=1.0,
-        context_length=s.test_length, irrelevant_range=(-size, size),
+        context_length=length or s.test_length, maximum_length=longest, irrelevant_range=(-size, size),
         outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
     )  # fmt: skip
 
@@ -198,7 +206,7 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, stack_steps=20, record_every=20, prompts=500, trend_prompts=250),
+    "smoke": Settings(steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250),
     "quick": Settings(),
     "paper": Settings(steps=2000, stack_steps=3000, prompts=50_000, trend_prompts=10_000),
 }

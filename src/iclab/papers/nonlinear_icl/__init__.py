@@ -4,6 +4,7 @@ Read `settings.py` for the world and the sizes, `experiments.py` for what is run
 rule it is judged, `figures.py` for the figures.
 """
 
+from iclab.papers.nonlinear_icl import rates
 from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.figures import FIGURES
@@ -16,9 +17,10 @@ PAPER = Paper(
     title="How do nonlinear Transformers learn and generalize in in-context learning?",
     citation="Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024.",
     settings=PROFILES,
-    experiments=EXPERIMENTS,
-    claims=claims,
-    figures=FIGURES,
+    experiments=EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *rates.claims(s)),
+    figures=FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,
+    tables=rates.TABLES,
 )

@@ -51,13 +51,15 @@ class Settings:
     record_every: int = 50
     prompts: int = 10_000  # fresh prompts per member where an error below 0.01 is claimed
     trend_prompts: int = 2_000  # fresh prompts per member where a trend is claimed
+    rate_steps: int = 1000  # T where exponents are measured
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
 
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("label_dimension", "steps", "record_every", "prompts", "trend_prompts", "baseline_prompts", "batch",
-                 "neurons", "train_length", "test_length", "step_size", "initial_scale", "label_norm")  # fmt: skip
+                 "rate_steps", "neurons", "train_length", "test_length", "step_size", "initial_scale",
+                 "label_norm")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
             self.relevant_patterns >= 6,
@@ -211,7 +213,7 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2),
+    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2),
     "quick": Settings(),
     "paper": Settings(steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100),
 }

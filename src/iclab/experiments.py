@@ -53,6 +53,16 @@ class Trained:
         values[self.diverged] = np.nan
         return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
 
+    def only(self, setting: str) -> Trained:
+        """The members of one setting."""
+        first = self.settings.index(setting) * len(self.seeds)
+        own = slice(first, first + len(self.seeds))
+        models = jax.tree.map(lambda leaf: leaf[own], self.models)
+        return dataclasses.replace(
+            self, settings=(setting,), recipes=self.recipes[own], models=models, diverged=self.diverged[own],
+            history=self.history.sel(setting=[setting]),
+        )  # fmt: skip
+
 
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name."""
@@ -80,12 +90,17 @@ class Lab:
         record_at: Sequence[int],
         observers: tuple[Observer, ...] = (),
         loss: Loss = hinge,
+        at_most: int | None = None,
     ) -> Trained:
-        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free."""
+        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free.
+
+        `at_most` takes the first so many seeds only, for a training that costs much more than the paper's others.
+        """
         name = f"{self.paper}-{name}"
         if name in self._trained:
             return self._trained[name]
-        pairs = list(itertools.product(recipes, self.seeds))
+        seeds = self.seeds[:at_most]
+        pairs = list(itertools.product(recipes, seeds))
         made = [recipes[setting](seed) for setting, seed in pairs]
         members = ensemble.stack(
             [
@@ -105,7 +120,7 @@ class Lab:
         trained = Trained(
             name,
             tuple(recipes),
-            self.seeds,
+            seeds,
             tuple(made),
             states.model,
             training.diverged(states),
@@ -114,7 +129,7 @@ class Lab:
         history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
         history["diverged_at"] = (
             ("setting", "seed"),
-            states.diverged_at.reshape(len(recipes), len(self.seeds)),
+            states.diverged_at.reshape(len(recipes), len(seeds)),
         )
         trained = dataclasses.replace(trained, history=history)
         self._trained[name] = trained
@@ -138,7 +153,7 @@ class Lab:
         may change the model first. All points of the grid see the same random draws, so differences along it are paired.
         """
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
-        pairs = list(itertools.product(trained.settings, self.seeds))
+        pairs = list(itertools.product(trained.settings, trained.seeds))
         picks = np.repeat(np.arange(len(pairs)), len(points))
         keys = [ensemble.member_key(f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs]
         jobs = evaluation.Jobs(

@@ -1,8 +1,10 @@
 """chain-of-thought: how nonlinear Transformers acquire generalization-guaranteed CoT ability.
 
 Reasoning in steps against answering at once, when the examples are noisy and some of their steps are wrong.
+`gpt2.py` asks the same of GPT-2.
 """
 
+from iclab.papers.chain_of_thought import gpt2
 from iclab.papers.chain_of_thought.claims import claims
 from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
 from iclab.papers.chain_of_thought.figures import FIGURES
@@ -14,8 +16,8 @@ PAPER = Paper(
     title="How do nonlinear Transformers acquire generalization-guaranteed CoT ability?",
     citation="Anonymous authors (as in the version at hand).",
     settings=PROFILES,
-    experiments=EXPERIMENTS,
-    claims=claims,
-    figures=FIGURES,
+    experiments=EXPERIMENTS | gpt2.EXPERIMENTS,
+    claims=lambda settings: (*claims(settings), *gpt2.claims(settings)),
+    figures=FIGURES | gpt2.FIGURES,
     check=check,
 )

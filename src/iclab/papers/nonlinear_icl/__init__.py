@@ -1,9 +1,10 @@
 """nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
 
 Read `settings.py` for the world and the sizes, `experiments.py` for what is run, `claims.py` for what is claimed and by which
-rule it is judged, `figures.py` for the figures.
+rule it is judged, `figures.py` for the figures; `gpt2.py` and `gpt2_claims.py` ask the same of GPT-2.
 """
 
+from iclab.papers.nonlinear_icl import gpt2, gpt2_claims
 from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.figures import FIGURES
@@ -15,7 +16,7 @@ PAPER = Paper(
     title="How do nonlinear Transformers learn and generalize in in-context learning?",
     citation="Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024.",
     settings=PROFILES,
-    experiments=EXPERIMENTS,
-    claims=claims,
+    experiments=EXPERIMENTS | gpt2.EXPERIMENTS,
+    claims=lambda settings: (*claims(settings), *gpt2_claims.claims(settings)),
     figures=FIGURES,
 )

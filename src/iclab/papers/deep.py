@@ -27,8 +27,8 @@ class DeepSettings:
     gpt2_batch: int = 64
     gpt2_steps: int = 700
     gpt2_seeds: int = 6
-    gpt2_prompts: int = 4_000  # fresh prompts per member where an error below 0.01 is claimed
-    gpt2_trend_prompts: int = 1_000  # fresh prompts per member where a trend is claimed
+    gpt2_prompts: int = 2_000  # fresh prompts per member where an error below 0.01 is claimed
+    gpt2_trend_prompts: int = 500  # fresh prompts per member where a trend is claimed
     gpt2_half: int = 0  # 1: gradients in bfloat16, for a GPU
 
     def __post_init__(self) -> None:

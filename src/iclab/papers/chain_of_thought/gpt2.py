@@ -16,7 +16,7 @@ from jaxtyping import Array, Key
 from matplotlib.figure import Figure
 
 from iclab.claims import Check, Claim, Results, above, below, note
-from iclab.drawing import COLOURS, curve, panels, threshold
+from iclab.drawing import COLOURS, curve, heads_by_layer, panels, threshold
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.inference import chain_errors
@@ -192,16 +192,13 @@ def attention(results: Results, settings: Settings) -> Figure:
     name = "same_pattern_same_step"
     figure, axes = panels(2, ("One layer", "GPT-2"))
     curve(axes[0], one[name], "step", label="one layer", bounds=UNIT, marker="")
-    for layer in deep["layer"].values:
-        for head in deep["head"].values:
-            part, look = deep[name].sel(layer=layer, head=head), "-" if head == 0 else "--"
-            curve(axes[1], part, "step", label=f"layer {layer + 1}, head {head + 1}", colour=layer, bounds=UNIT, ls=look)
+    heads_by_layer(axes[1], deep[name])
     for axis in axes:
         threshold(axis, 0.9, "0.9")
         axis.set_ylim(0, 1.02)
         axis.set_xlabel("training step")
         axis.set_ylabel("mass on same pattern and step")
-        axis.legend(ncols=2)
+        axis.legend(ncols=2, loc="lower right")
     return figure
 
 

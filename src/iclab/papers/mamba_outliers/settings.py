@@ -143,12 +143,17 @@ def training_world(settings: Settings, shifts: int, fraction: float, every_task:
 def inference_world(
     settings: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
     placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
+    shifts: int | None = None,
 ) -> Classification:  # fmt: skip
-    """Definition 2: test outliers, any label rule, all tasks of T. `stackable` with worlds of other placements and counts."""
+    """Definition 2: test outliers, any label rule, all tasks of T, or those of so many `shifts` of the cycle.
+
+    `stackable` with worlds of other placements and counts.
+    """
     s = settings
+    tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
     size = s.shifted_irrelevant_size if size is None else size
     return classification(
-        inference_patterns(s), all_tasks(s.relevant_patterns), label_embedding=np.ones(1), matching_fraction=1.0,
+        inference_patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0,
         context_length=s.test_length, irrelevant_range=(-size, size),
         outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
+from iclab.drawing import COLOURS, curve, heads_by_layer, panels, threshold
 from iclab.papers.nonlinear_icl.claims import epsilon, small_norm
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
 from iclab.papers.nonlinear_icl.settings import Settings
@@ -102,10 +102,13 @@ def fig3a(results: Results, settings: Settings) -> Figure:
             deep = results["gpt2-sums"][name].sel(setting=contexts)
             axis.plot(deep["total"], deep.transpose("total", "seed"), color=COLOURS[colour], lw=0.5, alpha=0.6)
             curve(axis, deep, "total", label=label, colour=colour, bounds=bounds)
+            mild = results["gpt2-sums"][f"mild_{name}"].sel(setting=contexts)
+            curve(axis, mild, "total", label=f"{label}, K' = K", colour=colour, bounds=bounds, ls="--")
+        axis.set_ylim(0, 1.6 * axis.get_ylim()[1])  # room for the legend
         threshold(axis, 1.0, "S₁ = 1", vertical=True)
         axis.set_xlabel("S₁ = a + b")
         axis.set_ylabel("0-1 error" if name == "error" else "hinge loss")
-        axis.legend()
+        axis.legend(loc="upper left")
     threshold(axes[0], 0.01, "0.01")
     threshold(axes[1], epsilon(settings), "ε = √(log M1 / B)")
     return figure
@@ -163,16 +166,12 @@ def gpt2_attention(results: Results, settings: Settings) -> Figure:
         if model == "one":
             curve(axis, one[name], "step", label="one layer", bounds=UNIT, marker="")
         else:
-            for layer in deep["layer"].values:
-                for head in deep["head"].values:
-                    part = deep[name].sel(layer=layer, head=head)
-                    look = "-" if head == 0 else "--"
-                    curve(axis, part, "step", label=f"layer {layer + 1}, head {head + 1}", colour=layer, bounds=UNIT, ls=look)
+            heads_by_layer(axis, deep[name])
         threshold(axis, 0.9, "0.9")
         axis.set_ylim(0, 1.02)
         axis.set_xlabel("training step")
         axis.set_ylabel("mass on the query's pattern")
-    axes[1].legend(ncols=2, fontsize=7)
+    axes[1].legend(ncols=2, fontsize=7, loc="lower center")
     return figure
 
 

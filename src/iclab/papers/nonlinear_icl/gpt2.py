@@ -86,13 +86,19 @@ def training(lab: Lab) -> xr.Dataset:
 
 
 def sums(lab: Lab) -> xr.Dataset:
-    """Fig. 3A: out-of-domain error against S_1."""
+    """Fig. 3A: out-of-domain error against S_1; "mild_..." with irrelevant parts no larger than in training, K' = K."""
     s: Settings = lab.settings
-    return lab.evaluate(
-        trained(lab), "sums", errors(hinge),
-        lambda setting, seed, total: out_of_domain(s, total, s.test_matching_fraction, s.train_length, s.train_length),
-        {"total": SUMS}, s.gpt2_prompts,
-    )  # fmt: skip
+
+    def evaluate(name: str, size: float) -> xr.Dataset:
+        length = s.train_length
+        return lab.evaluate(
+            trained(lab), name, errors(hinge),
+            lambda setting, seed, total: out_of_domain(s, total, s.test_matching_fraction, length, length, size),
+            {"total": SUMS}, s.gpt2_prompts,
+        )  # fmt: skip
+
+    mild = evaluate("mild sums", s.irrelevant_size)
+    return evaluate("sums", s.shifted_irrelevant_size).assign(mild_error=mild["error"], mild_hinge=mild["hinge"])
 
 
 def lengths(lab: Lab) -> xr.Dataset:

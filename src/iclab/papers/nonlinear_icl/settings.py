@@ -168,12 +168,15 @@ def in_domain(
 
 
 @functools.lru_cache(maxsize=4096)
-def out_of_domain(settings: Settings, total: float, fraction: float, length: int, maximum: int) -> Classification:
-    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K')."""
+def out_of_domain(
+    settings: Settings, total: float, fraction: float, length: int, maximum: int, size: float | None = None
+) -> Classification:
+    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K'), K' = `size` where given."""
+    size = settings.shifted_irrelevant_size if size is None else size
     training = patterns(settings, settings.relevant_patterns)
     mixed = mix(shifted_coefficients(total, len(training.relevant)), training.relevant)
     which = dataclasses.replace(training, relevant=mixed)
-    return _world(settings, which, all_tasks(3), settings.shifted_irrelevant_size,
+    return _world(settings, which, all_tasks(3), size,
                   matching_fraction=fraction, context_length=length, maximum_length=maximum)  # fmt: skip
 
 

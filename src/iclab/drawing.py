@@ -56,9 +56,9 @@ def curve(
 
 def heads_by_layer(axis: Axes, mass: xr.DataArray) -> None:
     """Masses along training by layer: each seed's head with most at the end, and with least. Heads have no order."""
-    last = mass.isel(step=-1)
+    last = mass.isel(step=-1, drop=True).fillna(0)
     for layer in mass["layer"].values:
-        for word, style, pick in (("most", "-", last.fillna(0).argmax("head")), ("least", "--", last.fillna(0).argmin("head"))):
+        for word, style, pick in (("most", "-", last.argmax("head")), ("least", "--", last.argmin("head"))):
             part = mass.isel(head=pick).sel(layer=layer)
             curve(axis, part, "step", label=f"layer {layer + 1}, {word}", colour=int(layer), bounds=(0, 1), ls=style, marker="")
 

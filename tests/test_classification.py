@@ -98,3 +98,13 @@ def test_tasks_are_drawn_equally_often():
 def test_bad_settings_are_refused_in_one_sentence(changes, sentence):
     with pytest.raises(InputError, match=sentence):
         small.world(**changes)
+
+
+def test_lengths_by_turns_come_equally_often_with_both_labels():
+    world = small.world(length=6, shortest_length=3)
+    prompts = jax.vmap(lambda index: world.sample(jax.random.fold_in(jax.random.key(0), index), index))(jnp.arange(16))
+    lengths = np.asarray(prompts.present).sum(axis=1) - 1
+    pairs = sorted(zip(lengths.tolist(), np.asarray(prompts.target).tolist(), strict=True))
+    assert pairs == sorted((length, label) for length in (3, 4, 5, 6) for label in (1.0, -1.0) for _ in range(2))
+    with pytest.raises(InputError, match=r"shortest_length is 7; it must lie in 1..6"):
+        small.world(length=6, shortest_length=7)

@@ -1,11 +1,13 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import small
+from iclab.models.gpt2 import GPT2Settings
 from iclab.probes import pruning
-from iclab.probes.attention import attention_mass
+from iclab.probes.attention import attention_mass, by_head
 from iclab.probes.neurons import contributions, neuron_directions
 from iclab.probes.norms import pattern_norms, projections
 from test_softmax_transformer import random_model
@@ -99,3 +101,55 @@ def test_pruning_removes_the_neurons_it_names():
     assert len(gone(cut(model, pruning.RANDOM, 0.25))) == 10
     threshold = np.median(norms)
     assert set(gone(cut(model, pruning.BELOW, threshold))) == set(np.flatnonzero(norms <= threshold))
+
+
+def gpt2():
+    """Two layers; weights far from zero, so that every neuron speaks."""
+    model = eqx.filter_jit(GPT2Settings(depth=2, width=12, positions=11).init)(jax.random.key(0), small.world())
+    random = np.random.default_rng(0)
+    return jax.tree.map(lambda leaf: leaf + 0.3 * jnp.asarray(random.normal(size=leaf.shape), jnp.float32), model)
+
+
+def layers_cut(model, layer, order, amount):
+    neurons = pruning.Pruning(np.int32(order), np.float32(amount), jax.random.key(1))
+    return pruning.prune_layer(model, pruning.LayerPruning(np.int32(layer), neurons))
+
+
+def silent(pruned):
+    """The neurons of each layer through which nothing is said any more."""
+    return [set(np.flatnonzero(~np.any(np.asarray(block.contraction.weight), axis=1))) for block in pruned.blocks]
+
+
+def test_pruning_a_layer_of_gpt2_removes_its_neurons_by_their_incoming_weights_and_no_others():
+    model = gpt2()
+    ranked = [np.argsort(np.linalg.norm(np.asarray(block.expansion.weight), axis=0)) for block in model.blocks]
+    assert silent(layers_cut(model, 1, pruning.SMALLEST, 0.25)) == [set(), set(ranked[1][:12])]
+    assert silent(layers_cut(model, 0, pruning.LARGEST, 0.25)) == [set(ranked[0][-12:]), set()]
+    assert silent(layers_cut(model, -1, pruning.SMALLEST, 0.5)) == [set(order[:24]) for order in ranked]
+    assert silent(layers_cut(model, -1, pruning.SMALLEST, 0.0)) == [set(), set()]
+
+
+def test_a_pruned_neuron_of_gpt2_is_as_good_as_one_that_never_fires():
+    """GELU(0) = 0: without incoming weights and bias a neuron says nothing either."""
+    model = gpt2()
+    pruned = layers_cut(model, 1, pruning.SMALLEST, 0.5)
+    gone = np.zeros(48, bool)
+    gone[list(silent(pruned)[1])] = True
+    where = lambda m: (m.blocks[1].expansion.weight, m.blocks[1].expansion.bias)  # noqa: E731
+    mute = eqx.tree_at(where, model, tuple(jnp.where(gone, 0.0, part) for part in where(model)))
+    answer = eqx.filter_jit(lambda m, p: m(p)[0])
+    one = prompt()
+    assert np.isclose(answer(pruned, one), answer(mute, one), atol=1e-5)
+    assert not np.isclose(answer(pruned, one), answer(model, one), atol=1e-3)
+
+
+def test_attention_of_gpt2_by_head_is_uniform_where_all_scores_are_equal():
+    """Zero queries: contexts and the query itself share equally, in every layer and head."""
+    world = small.world(length=7)
+    where = lambda m: [part for b in m.blocks for part in (b.attention.weight, b.attention.bias)]  # noqa: E731
+    zero = eqx.tree_at(where, gpt2(), [jnp.zeros((12, 36)), jnp.zeros(36)] * 2)
+    one = world.sample(jax.random.key(3), 0)
+    found = by_head(eqx.filter_jit(attention_mass)(zero, one))
+    same = np.sum(np.asarray(one.matches_query()))
+    assert np.allclose(found["attention_same@layer@head"], np.full((2, 2), same / 8))
+    assert np.allclose(found["attention_other@layer@head"], np.full((2, 2), (7 - same) / 8))

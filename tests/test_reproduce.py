@@ -91,6 +91,27 @@ def test_saved_mamba_models_have_their_own_letters(run):
         assert file["W_B"].shape == (3, 31, 31) and file["w"].shape == (3, 31)
 
 
+def test_saved_gpt2_has_the_names_of_the_reference_implementation(run):
+    for folder, file in (
+        ("nonlinear-icl-gpt2", "varied-1"), ("mamba-outliers-gpt2", "18-tasks-0"), ("chain-of-thought-gpt2", "GPT-2-1"),
+    ):  # fmt: skip
+        with np.load(run.directory / "models" / folder / f"{file}.npz", allow_pickle=False) as saved:
+            names = ("wpe.weight", "h.0.attn.c_attn.weight", "h.1.mlp.c_fc.weight", "ln_f.bias")
+            shapes = {name: saved[name].shape for name in names}
+        tokens = 63 if folder.startswith("chain") else 21
+        assert shapes == dict(zip(names, ((tokens, 16), (16, 48), (16, 64), (16,)), strict=True))
+
+
+def test_the_page_shows_one_layer_and_gpt2_side_by_side(run):
+    """Where a row on GPT-2 has a figure, the results of the small model it is compared with are there too."""
+    for paper in ("nonlinear-icl", "mamba-outliers", "chain-of-thought"):
+        for claim in PAPERS[paper].claims(PAPERS[paper].settings["smoke"]):
+            if "gpt2" in claim.id:
+                assert claim.figure and (run.directory / "figures" / paper / f"{claim.figure}.svg").exists()
+    text = (run.directory / "figures" / "nonlinear-icl" / "fig3a.svg").read_text()
+    assert "one-layer Transformer" in text and "GPT-2, contexts of one length" in text
+
+
 def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(run):
     again = iclab.reproduce(profile="smoke", out=run.directory, save_models=True)
     assert json.dumps(again.claims) == json.dumps(run.claims)
@@ -142,6 +163,10 @@ def test_list_names_claims_and_help_teaches(monkeypatch, capsys):
         (["reproduce", "chain-of-thought", "--set", "reasoning_steps=0"], "reasoning_steps is 0"),
         (["reproduce", "mamba-outliers", "--set", "outlier_fraction=1"], "outlier_fraction is 1.0"),
         (["reproduce", "mamba-outliers", "--set", "stack_depth=0"], "stack_depth is 0"),
+        (["reproduce", "mamba-outliers", "--set", "gpt2_heads=3"], "width 64 is not a multiple of heads 3"),
+        (["reproduce", "chain-of-thought", "--set", "gpt2_warmup=1"], "gpt2_warmup is 1.0; it is a share of the steps"),
+        (["reproduce", "nonlinear-icl", "--set", "gpt2_shortest_train=21"], "gpt2_shortest_train is 21"),
+        (["reproduce", "nonlinear-icl", "--set", "gpt2_task_shifts=5"], "gpt2_task_shifts is 5"),
     ],
 )  # fmt: skip
 def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentence, monkeypatch, capsys, tmp_path):

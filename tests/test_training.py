@@ -1,5 +1,8 @@
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import scipy.stats
 
@@ -8,7 +11,8 @@ from iclab import ensemble, training
 from iclab.errors import InputError
 from iclab.evaluation import Jobs, errors, evaluate
 from iclab.losses import hinge
-from iclab.training import Training, train
+from iclab.models.gpt2 import GPT2Settings
+from iclab.training import Cosine, Member, Training, train
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 RECORD = [0, 20, 40]
@@ -128,3 +132,59 @@ def test_the_best_model_is_the_one_at_the_lowest_record():
         stopped, _ = train(small.members([seed]), hinge, RECORD[: place + 1])
         for a, b in zip(leaves(states.best.model), leaves(stopped.model), strict=True):
             assert np.array_equal(a[seed], b[0])
+
+
+def test_the_schedule_is_optax_warm_up_and_cosine_with_numbers_that_may_be_traced():
+    schedules = ensemble.stack([Cosine(20.0, 100.0), Cosine(0.0, 50.0)])
+    factors = eqx.filter_jit(jax.vmap(lambda schedule, step: schedule(step), in_axes=(0, None)))
+    theirs = optax.warmup_cosine_decay_schedule(0.0, 1.0, 20, 100)
+    steps = jnp.arange(0, 120, 7)
+    assert np.allclose([factors(schedules, step)[0] for step in steps], [theirs(step) for step in steps], atol=1e-6)
+    assert factors(schedules, steps[0])[1] == 1.0  # no warm-up
+    with pytest.raises(InputError, match=r"warm-up is 10 of 10 steps"):
+        Cosine(10, 10)
+
+
+def adam_by_hand(gradients, start, rates, decay):
+    """AdamW of Loshchilov and Hutter in float64, with Adam's β = (0.9, 0.999) and ε = 1e-8."""
+    weight, first, second = np.asarray(start, np.float64), 0.0, 0.0
+    for number, (slope, rate) in enumerate(zip(gradients, rates, strict=True), start=1):
+        slope = np.asarray(slope, np.float64)
+        first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
+        step = (first / (1 - 0.9**number)) / (np.sqrt(second / (1 - 0.999**number)) + 1e-8)
+        weight = weight - rate * (step + decay * weight)
+    return weight
+
+
+@pytest.mark.parametrize(("optimiser", "decay"), [("adam", 0.0), ("adamw", 0.5)])
+def test_adam_and_adamw_take_their_steps_in_the_same_loop(optimiser, decay):
+    """Three steps of the compiled loop against the formula, on the gradients of the loop's own batches."""
+    how = Training(0.01, 32, optimiser=optimiser, weight_decay=decay, schedule=Cosine(2.0, 4.0))
+    member = eqx.tree_at(lambda m: m.training, small.member(), how, is_leaf=lambda leaf: leaf is None)
+    models = [ensemble.unstack(train(ensemble.stack([member]), hinge, [n])[0].model, 0) for n in (0, 1, 2, 3)]
+    slope = jax.jit(jax.grad(lambda m, key, n: training._batch_loss(m, member.world, hinge, key, 32, n * 32)[0]))
+    stream = jax.random.fold_in(member.key, training.DATA)
+    gradients = [slope(model, jax.random.fold_in(stream, n), n) for n, model in enumerate(models[:3])]
+    rates = [0.01 * factor for factor in (0.0, 0.5, 1.0)]
+    for name, own_decay in (("value_weights", decay), ("output_weights", decay), ("readout", 0.0)):
+        expected = adam_by_hand([getattr(g, name) for g in gradients], getattr(models[0], name), rates, own_decay)
+        assert np.allclose(getattr(models[3], name), expected, atol=1e-5)
+        assert name == "readout" or not np.allclose(getattr(models[0], name), expected, atol=1e-3)
+
+
+def test_half_precision_rounds_the_gradients_and_keeps_the_weights():
+    world = small.world()
+    settings = GPT2Settings(depth=1, width=12, positions=11)
+    weights = {}
+    for half in (False, True):
+        how = Training(0.01, 32, optimiser="adamw", half=half)
+        states, _ = train(ensemble.stack([Member(ensemble.member_key("half", 0), world, settings, how)]), hinge, [5])
+        weights[half] = states.model.blocks[0].attention.weight
+    assert weights[True].dtype == np.float32
+    moved = np.abs(weights[True] - weights[False])
+    assert 0 < np.mean(moved) < 0.01  # five steps of 0.01: not the same, not another training
+
+
+def test_an_unknown_optimiser_is_refused():
+    with pytest.raises(InputError, match="optimiser is 'adamm'; it must be one of sgd, adam, adamw"):
+        Training(optimiser="adamm")

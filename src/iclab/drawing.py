@@ -54,6 +54,15 @@ def curve(
     axis.fill_between(data[x], low, high, color=chosen, alpha=0.18, lw=0)
 
 
+def heads_by_layer(axis: Axes, mass: xr.DataArray) -> None:
+    """Masses along training by layer: each seed's head with most at the end, and with least. Heads have no order."""
+    last = mass.isel(step=-1, drop=True).fillna(0)
+    for layer in mass["layer"].values:
+        for word, style, pick in (("most", "-", last.argmax("head")), ("least", "--", last.argmin("head"))):
+            part = mass.isel(head=pick).sel(layer=layer)
+            curve(axis, part, "step", label=f"layer {layer + 1}, {word}", colour=int(layer), bounds=(0, 1), ls=style, marker="")
+
+
 def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
     """A dashed line at a number the claim states, named where it stands."""
     (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8)

@@ -22,6 +22,10 @@ from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
 
+class NoSeedsError(Exception):
+    """A training that takes the first few seeds only was asked for on a bench that has others."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """One setting of a training: a world, a model's settings, how it is trained, what it is watched in.
@@ -59,6 +63,16 @@ class Trained:
         values[self.diverged] = np.nan
         return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
 
+    def only(self, setting: str) -> Trained:
+        """The members of one setting."""
+        first = self.settings.index(setting) * len(self.seeds)
+        own = slice(first, first + len(self.seeds))
+        models = jax.tree.map(lambda leaf: leaf[own], self.models)
+        return dataclasses.replace(
+            self, settings=(setting,), recipes=self.recipes[own], models=models, diverged=self.diverged[own],
+            history=self.history.sel(setting=[setting]),
+        )  # fmt: skip
+
 
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.
@@ -95,16 +109,21 @@ class Lab:
         observers: tuple[Observer, ...] = (),
         loss: Loss = hinge,
         best_of: str = "",
+        at_most: int | None = None,
     ) -> Trained:
         """Train every recipe (a function of the seed) with every seed; a second call with the same name is free.
 
         `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it was lowest, and the
-        history has that `best_step`.
+        history has that `best_step`. `at_most` takes the seeds below it only, for a training that costs much more than the
+        paper's others.
         """
         name = f"{self.paper}-{name}"
         if name in self._trained:
             return self._trained[name]
-        pairs = list(itertools.product(recipes, self.seeds))
+        seeds = tuple(seed for seed in self.seeds if at_most is None or seed < at_most)
+        if not seeds:
+            raise NoSeedsError
+        pairs = list(itertools.product(recipes, seeds))
         made = [recipes[setting](seed) for setting, seed in pairs]
         members = ensemble.stack(
             [
@@ -122,7 +141,7 @@ class Lab:
         trained = Trained(
             name,
             tuple(recipes),
-            self.seeds,
+            seeds,
             tuple(made),
             states.model,
             training.diverged(states),
@@ -130,7 +149,7 @@ class Lab:
             states.best.model if states.best is not None else None,
         )
         history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
-        shape = len(recipes), len(self.seeds)
+        shape = len(recipes), len(seeds)
         history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(shape))
         if states.best is not None:
             history["best_step"] = (("setting", "seed"), states.best.step.reshape(shape))
@@ -156,7 +175,7 @@ class Lab:
         may change the model first. All points of the grid see the same random draws, so differences along it are paired.
         """
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
-        pairs = list(itertools.product(trained.settings, self.seeds))
+        pairs = list(itertools.product(trained.settings, trained.seeds))
         picks = np.repeat(np.arange(len(pairs)), len(points))
         keys = [ensemble.member_key(f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs]
         jobs = evaluation.Jobs(

@@ -6,6 +6,7 @@ nearest pattern, appended to the prompt as a solved step, and becomes the next q
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -23,17 +24,18 @@ def decode(output: Float[Array, " features"], prompt: Prompt) -> tuple[Int[Array
 
 
 def chain_of_thought(model: Model, prompt: Prompt) -> tuple[Int[Array, " steps"], Bool[Array, " steps"]]:
-    """v_1, ..., v_K, each fed back as (6) says, and which were ties. K is small and static, so the loop is unrolled."""
+    """v_1, ..., v_K, each fed back as (6) says, and which were ties. A loop: a deep model is compiled once, not K times."""
     assert prompt.chain is not None, "chain-of-thought inference needs a world of reasoning"
     steps = len(prompt.chain) - 1
-    answers = prompt.chain.at[1:].set(0)  # the model sees z_0 = x_query only
-    ties = []
-    for step in range(1, steps + 1):
+
+    def answer(answers: Int[Array, " k1"], step: Int[Array, ""]) -> tuple[Int[Array, " k1"], Bool[Array, ""]]:
         output, _ = model(ask(prompt, answers, step))
-        answer, tie = decode(output, prompt)
-        answers = answers.at[step].set(answer)
-        ties.append(tie)
-    return answers[1:], jnp.stack(ties)
+        nearest, tie = decode(output, prompt)
+        return answers.at[step].set(nearest), tie
+
+    start = prompt.chain.at[1:].set(0)  # the model sees z_0 = x_query only
+    answers, ties = jax.lax.scan(answer, start, jnp.arange(1, steps + 1))
+    return answers[1:], ties
 
 
 def chain_errors(model: Model, prompt: Prompt) -> dict[str, Array]:

@@ -2,7 +2,8 @@
 
 The whole of a training step is compiled: drawing fresh prompts, the gradient, the update. The program runs a traced number
 of steps and then observes the model, so the host comes back only where something is recorded: for progress, for the record
-and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms.
+and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms; Adam and AdamW, warm-up with cosine decay
+and bfloat16 gradients are there for deep models and never used unless a training asks for them.
 """
 
 from __future__ import annotations
@@ -35,19 +36,51 @@ Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
 """`observer(model, member, key)` -> named arrays. "norm@neuron" names an array with one axis called neuron."""
 
 
+class Cosine(eqx.Module):
+    """A factor on the step size: linear warm-up from 0 over `warmup` steps, then half a cosine down to 0 at step `total`.
+
+    The numbers are traced, unlike those of `optax.warmup_cosine_decay_schedule`, which gives the same factors.
+    """
+
+    warmup: float | Float[Array, "*members"]
+    total: float | Float[Array, "*members"]
+
+    def __check_init__(self) -> None:
+        require(
+            bool(np.all(np.asarray(self.warmup) >= 0) and np.all(np.asarray(self.warmup) < np.asarray(self.total))),
+            f"warm-up is {self.warmup} of {self.total} steps; it must be shorter than the training.",
+        )
+
+    def __call__(self, step: Array) -> Float[Array, ""]:
+        """The factor at this step."""
+        progress = jnp.clip((step - self.warmup) / (self.total - self.warmup), 0.0, 1.0)
+        rising = step / jnp.maximum(self.warmup, 1.0)
+        return jnp.where(step < self.warmup, rising, 0.5 * (1.0 + jnp.cos(jnp.pi * progress)))
+
+
+OPTIMISERS = ("sgd", "adam", "adamw")
+
+
 class Training(eqx.Module):
     """How a member is trained: SGD with step size η on batches of B fresh prompts, or gradient descent on B fixed ones.
 
-    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}.
+    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}. `optimiser` may be Adam,
+    or AdamW, whose `weight_decay` is on matrices only. `half` computes the gradients with the weights rounded to bfloat16, for
+    models that follow the precision of their weights (GPT-2, on a GPU); the weights themselves stay float32.
     """
 
     step_size: float | Float[Array, "*members"] = 1.0
     batch: int = eqx.field(static=True, default=128)
     fresh: bool = eqx.field(static=True, default=True)
     scales: dict[str, Any] = eqx.field(default_factory=dict)
+    optimiser: str = eqx.field(static=True, default="sgd")
+    weight_decay: float | Float[Array, "*members"] = 0.0
+    schedule: Cosine | None = None
+    half: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         require_positive(batch=self.batch)
+        require(self.optimiser in OPTIMISERS, f"optimiser is {self.optimiser!r}; it must be one of {', '.join(OPTIMISERS)}.")
         require(
             bool(np.all(np.asarray(self.step_size) > 0)),
             f"step_size is {self.step_size}; it must be positive.",
@@ -86,7 +119,19 @@ class State(eqx.Module):
 
 
 def _optimiser(training: Training) -> optax.GradientTransformation:
-    return optax.sgd(training.step_size)
+    schedule, size = training.schedule, training.step_size
+    rate = size if schedule is None else lambda step: size * schedule(step)
+    if training.optimiser == "adam":
+        return optax.adam(rate)
+    if training.optimiser == "adamw":
+        matrices = functools.partial(jax.tree.map, lambda leaf: leaf.ndim > 1)
+        return optax.adamw(rate, weight_decay=training.weight_decay, mask=matrices)
+    return optax.sgd(rate)
+
+
+def _rounded(model: Any) -> Any:
+    """The model with bfloat16 weights. Gradients come back through the rounding as float32."""
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), model)
 
 
 def _start(keep: bool, member: Member) -> State:
@@ -142,18 +187,19 @@ def _advance(
     batch = member.training.batch
     # Fixed prompts are drawn once per stretch, outside the loop, always from the same key.
     prompts, axes = (None, None) if member.training.fresh else _draw(member.world, data_key, batch)
-    fresh_gradient = eqx.filter_value_and_grad(_batch_loss, has_aux=True)
-    fixed_gradient = eqx.filter_value_and_grad(_fixed_loss, has_aux=True)
 
-    def gradient(model: Any, step: Array) -> Any:
+    def objective(model: Any, step: Array) -> tuple[Array, Array]:
+        model = _rounded(model) if member.training.half else model
         if prompts is not None:
-            return fixed_gradient(model, prompts, axes, loss)
-        return fresh_gradient(model, member.world, loss, jax.random.fold_in(data_key, step), batch, step * batch)
+            return _fixed_loss(model, prompts, axes, loss)
+        return _batch_loss(model, member.world, loss, jax.random.fold_in(data_key, step), batch, step * batch)
+
+    gradient = eqx.filter_value_and_grad(objective, has_aux=True)
 
     def body(_: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
         state, sums = carry
         (value, error), gradients = gradient(state.model, state.step)
-        updates, optimiser_state = optimiser.update(gradients, state.optimiser)
+        updates, optimiser_state = optimiser.update(gradients, state.optimiser, state.model)
         for name, scale in member.training.scales.items():
             updates = eqx.tree_at(operator.attrgetter(name), updates, scale * getattr(updates, name))
         newly = (state.diverged_at < 0) & ~jnp.isfinite(value)

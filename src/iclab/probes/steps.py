@@ -11,10 +11,11 @@ from jaxtyping import Array
 
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
+from iclab.models.gpt2 import GPT2
 from iclab.prompts import Prompt
 
 
-def step_masses(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:
+def step_masses(model: ChainTransformer | SeparateChainTransformer | GPT2, prompt: Prompt) -> dict[str, Array]:
     """Attention mass on columns with the same or another pattern, of the same or another step, as the query's."""
     _, trace = model(prompt)
     assert prompt.step is not None, "step masses need a world of reasoning"
@@ -26,7 +27,7 @@ def step_masses(model: ChainTransformer | SeparateChainTransformer, prompt: Prom
         "same_pattern_other_step": pattern & ~step,
         "other_pattern_other_step": ~pattern & ~step,
     }
-    return {name: jnp.sum(jnp.where(group, trace.attention, 0.0)) for name, group in groups.items()}
+    return {name: jnp.sum(jnp.where(group, trace.attention, 0.0), axis=-1) for name, group in groups.items()}
 
 
 def at_first_pattern(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:

@@ -38,6 +38,7 @@ class Classification(eqx.Module):
     | relevant_patterns, irrelevant_patterns | M1, M2 |
     | matching_fraction | α in training, α' in tests |
     | context_length | l_tr, l_ts; traced, at most `maximum_length` |
+    | shortest_length | lengths go by turns from this one to `context_length`; both the same: one length |
     | relevant_low, relevant_high | range of λ |
     | irrelevant_low, irrelevant_high | range of κ, (-K, K) |
     | noise_norm | τ, the norm of n (uniform on the sphere) |
@@ -51,6 +52,7 @@ class Classification(eqx.Module):
     irrelevant_patterns: Int[Any, "*members"]
     matching_fraction: Float[Any, "*members"]
     context_length: Int[Any, "*members"]
+    shortest_length: Int[Any, "*members"]
     relevant_low: Float[Any, "*members"]
     relevant_high: Float[Any, "*members"]
     irrelevant_low: Float[Any, "*members"]
@@ -97,7 +99,8 @@ class Classification(eqx.Module):
         pattern = pattern.at[-1].set(jnp.where(target > 0, positive, negative))
         coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
         label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
-        present = jnp.arange(tokens) < self.context_length
+        turn = jnp.asarray(index) // 2 % (self.context_length - self.shortest_length + 1)  # each length with both labels
+        present = jnp.arange(tokens) < self.shortest_length + turn
         atoms = [pattern, self.relevant_patterns + _pick(irrelevant_draw, self.irrelevant_patterns)]
         coefficients = [
             self.relevant_low + (self.relevant_high - self.relevant_low) * scale_draw,
@@ -154,6 +157,7 @@ def classification(
     matching_fraction: float,
     context_length: int,
     maximum_length: int | None = None,
+    shortest_length: int | None = None,
     relevant_range: tuple[float, float] = (1.0, 1.0),
     irrelevant_range: tuple[float, float] = (-0.5, 0.5),
     noise_norm: float = 0.0,
@@ -162,10 +166,15 @@ def classification(
 ) -> Classification:
     """A checked world on these patterns and tasks. `noisy` forces the noise path even where τ = 0, so that worlds stack."""
     length = context_length if maximum_length is None else maximum_length
+    shortest = context_length if shortest_length is None else shortest_length
     count = len(patterns.relevant)
     require_fraction("matching_fraction", matching_fraction)
     require_positive(context_length=context_length)
     require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
+    require(
+        1 <= shortest <= context_length,
+        f"shortest_length is {shortest}; it must lie in 1..{context_length}, the context_length.",
+    )
     require(count >= 2, f"relevant_patterns is {count}; a binary task needs at least 2.")
     require(
         count > 2 or matching_fraction == 1.0,
@@ -197,6 +206,7 @@ def classification(
         irrelevant_patterns=np.int32(len(patterns.irrelevant)),
         matching_fraction=np.float32(matching_fraction),
         context_length=np.int32(context_length),
+        shortest_length=np.int32(shortest),
         relevant_low=np.float32(relevant_range[0]),
         relevant_high=np.float32(relevant_range[1]),
         irrelevant_low=np.float32(irrelevant_range[0]),

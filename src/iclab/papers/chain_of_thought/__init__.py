@@ -1,9 +1,10 @@
 """chain-of-thought: how nonlinear Transformers acquire generalization-guaranteed CoT ability.
 
 Reasoning in steps against answering at once, when the examples are noisy and some of their steps are wrong.
+`gpt2.py` asks the same of GPT-2.
 """
 
-from iclab.papers.chain_of_thought import rates
+from iclab.papers.chain_of_thought import gpt2, rates
 from iclab.papers.chain_of_thought.claims import claims
 from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
 from iclab.papers.chain_of_thought.figures import FIGURES
@@ -16,9 +17,9 @@ PAPER = Paper(
     title="How do nonlinear Transformers acquire generalization-guaranteed CoT ability?",
     citation="Anonymous authors (as in the version at hand).",
     settings=PROFILES,
-    experiments=EXPERIMENTS | rates.EXPERIMENTS,
-    claims=lambda s: (*claims(s), *rates.claims(s)),
-    figures=FIGURES | rates.FIGURES,
+    experiments=EXPERIMENTS | gpt2.EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *gpt2.claims(s), *rates.claims(s)),
+    figures=FIGURES | gpt2.FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,
     tables=rates.TABLES,

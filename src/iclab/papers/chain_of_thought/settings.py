@@ -14,6 +14,7 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
+from iclab.papers.deep import SMOKE, DeepSettings
 from iclab.theory import chain_of_thought as theory
 from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning, reasoning
@@ -21,8 +22,8 @@ from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """One line per setting, with the paper's letter."""
+class Settings(DeepSettings):
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`, some with other values here."""
 
     feature_dimension: int = 30  # d_X
     patterns: int = 20  # M
@@ -46,8 +47,14 @@ class Settings:
     trend_prompts: int = 500
     comparison_prompts: int = 250
     rate_steps: int = 2000  # T where exponents are measured
+    gpt2_step_size: float = 1e-3
+    gpt2_batch: int = 60  # every pattern × every step once, as for one layer
+    gpt2_steps: int = 400
+    gpt2_seeds: int = 4
+    gpt2_prompts: int = 1_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
@@ -88,6 +95,13 @@ def unstated(s: Settings) -> tuple[str, ...]:
         f"l_tr = {s.train_length}, ξ = {s.initial_scale:g}, B = {s.batch} (every query pattern and step by turns), "
         f"η = {s.step_size:g}, T = {s.steps}",
         "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
+        *unstated_world(),
+    )
+
+
+def unstated_world() -> tuple[str, ...]:
+    """What the paper leaves open about its examples and rules."""
+    return (
         "exactly round(α l) examples start from the query's pattern, the others from any other one",
         "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
         "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
@@ -173,8 +187,12 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 PROFILES = {
     "smoke": Settings(
-        steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250, longest_comparison=40
+        steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
+        longest_comparison=40, **SMOKE
     ),
     "quick": Settings(),
-    "paper": Settings(prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280),
-}
+    "paper": Settings(
+        prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280,
+        gpt2_steps=2000, gpt2_seeds=32, gpt2_prompts=10_000,
+    ),
+}  # fmt: skip

@@ -1,9 +1,10 @@
 """mamba-outliers: Mamba in in-context learning with outliers (Li, Lu, Cui, Chen, Wang).
 
 Mamba against linear Transformers when some of the examples in the prompt carry an additive outlier and a wrong label.
+`gpt2.py` asks the same of GPT-2.
 """
 
-from iclab.papers.mamba_outliers import rates
+from iclab.papers.mamba_outliers import gpt2, rates
 from iclab.papers.mamba_outliers.claims import claims
 from iclab.papers.mamba_outliers.experiments import EXPERIMENTS
 from iclab.papers.mamba_outliers.figures import FIGURES
@@ -17,9 +18,9 @@ PAPER = Paper(
     title="Understanding Mamba in in-context learning with outliers: a theoretical generalization analysis",
     citation="Hongkang Li, Songtao Lu, Xiaodong Cui, Pin-Yu Chen, Meng Wang.",
     settings=PROFILES,
-    experiments=EXPERIMENTS | rates.EXPERIMENTS,
-    claims=lambda s: (*claims(s), *rates.claims(s)),
-    figures=FIGURES | rates.FIGURES,
+    experiments=EXPERIMENTS | gpt2.EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *gpt2.claims(s), *rates.claims(s)),
+    figures=FIGURES | gpt2.FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,
     tables=TABLES | rates.TABLES,

@@ -62,13 +62,13 @@ def _robust(results: Results, kind: str, tasks: str, magnitude: float, exact: bo
     return results["robustness"]["error"].sel(kind=kind, setting=tasks, magnitude=magnitude)
 
 
-def _upto(error: xr.DataArray, fraction: float) -> xr.DataArray:
+def up_to(error: xr.DataArray, fraction: float) -> xr.DataArray:
     """The largest error over fractions up to this one, and over label rules where there are several."""
     cut = error.sel(fraction=error["fraction"] <= fraction + 1e-9)
     return cut.max([dim for dim in ("rule", "fraction") if dim in cut.dims], skipna=False)
 
 
-def _from(error: xr.DataArray, fraction: float) -> xr.DataArray:
+def from_fraction(error: xr.DataArray, fraction: float) -> xr.DataArray:
     """The smallest error over fractions from this one on."""
     return error.sel(fraction=error["fraction"] >= fraction - 1e-9).min("fraction", skipna=False)
 
@@ -151,14 +151,14 @@ def _theorems(s: Settings) -> list[Claim]:
                 f"{PAPER}/thm2-{key}-magnitude{magnitude:g}", f"Theorem 2, {choice}",
                 "On prompts with unseen outliers in a fraction α < p_a l_tr / l_ts of the examples Mamba's error is at most ε, whatever their labels.",
                 (Check(f"largest 0-1 error over α <= {mamba_limit(s):g} and three label rules", below(eps),
-                       lambda r, t=tasks, m=magnitude: _upto(_robust(r, "mamba", t, m), mamba_limit(s)), UNIT),),
+                       lambda r, t=tasks, m=magnitude: up_to(_robust(r, "mamba", t, m), mamba_limit(s)), UNIT),),
                 ("robustness", "choices"), "fig1" if tasks == "18 tasks" else "fig1-cycle", open_settings, choice, "choices",
             ))  # fmt: skip
             rows.append(Claim(
                 f"{PAPER}/thm4-{key}-magnitude{magnitude:g}", f"Theorem 4, {choice}",
                 "With outliers in less than half of the examples and enough examples (17), the linear Transformer's error is at most ε.",
                 (Check(f"largest 0-1 error over α <= {linear_limit(s):g}, which (17) allows, and three label rules", below(eps),
-                       lambda r, t=tasks, m=magnitude: _upto(_robust(r, "linear", t, m), linear_limit(s)), UNIT),),
+                       lambda r, t=tasks, m=magnitude: up_to(_robust(r, "linear", t, m), linear_limit(s)), UNIT),),
                 ("robustness", "choices"), "fig1" if tasks == "18 tasks" else "fig1-cycle", open_settings, choice, "choices",
             ))  # fmt: skip
     return rows
@@ -177,9 +177,9 @@ def _figure1(s: Settings) -> list[Claim]:
                 f"With {RULE_WORDS[rule]}, Mamba's error is below 0.01 even when α is close to 0.8; the linear Transformer's is large once α > 1/2.",
                 (
                     Check("Mamba: largest error over α <= 0.8", below(0.01),
-                          lambda r, t=tasks, m=magnitude, k=rule, e=exact: _upto(_robust(r, "mamba", t, m, e).sel(rule=k), 0.8), UNIT),
+                          lambda r, t=tasks, m=magnitude, k=rule, e=exact: up_to(_robust(r, "mamba", t, m, e).sel(rule=k), 0.8), UNIT),
                     Check("linear Transformer: smallest error over α >= 0.6", above(LARGE),
-                          lambda r, t=tasks, m=magnitude, k=rule, e=exact: _from(_robust(r, "linear", t, m, e).sel(rule=k), 0.6), UNIT),
+                          lambda r, t=tasks, m=magnitude, k=rule, e=exact: from_fraction(_robust(r, "linear", t, m, e).sel(rule=k), 0.6), UNIT),
                 ),
                 ("robustness", "choices"), "fig1" if tasks == "18 tasks" else "fig1-cycle",
                 (*open_settings, "'large': above 0.1; 'close to 0.8': up to 0.8"), choice, "choices",
@@ -281,5 +281,5 @@ def _table2(s: Settings) -> list[Claim]:
 
 
 def claims(s: Settings) -> tuple[Claim, ...]:
-    """All claims, with the rules that follow from these settings."""
+    """All claims on the paper's own models, with the rules that follow from these settings."""
     return note((*_theorems(s), *_figure1(s), *_mechanism(s), *_table2(s)), AFTERWARDS)

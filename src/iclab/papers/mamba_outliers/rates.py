@@ -91,7 +91,7 @@ def phase(lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     found = [
         lab.evaluate(
-            train_one_layer(lab, kind), "phase", errors(hinge),
+            train_one_layer(lab, kind).only(TASKS), "phase", errors(hinge),
             lambda setting, seed, fraction, length: inference_world(
                 s, fraction, MAGNITUDE, exact=True, stackable=True, length=length, longest=PHASE_LENGTHS[-1]
             ),

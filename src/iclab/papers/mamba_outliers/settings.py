@@ -17,6 +17,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
+from iclab.papers.deep import SMOKE, DeepSettings
 from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.theory import mamba_outliers as theory
 from iclab.training import Training
@@ -26,8 +27,8 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """One line per setting, with the paper's letter."""
+class Settings(DeepSettings):
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
 
     feature_dimension: int = 30  # d
     relevant_patterns: int = 6  # M1
@@ -57,6 +58,7 @@ class Settings:
     rate_steps: int = 1000  # T where exponents are measured
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("outlier_fraction", "stack_outlier_fraction"):
             require_fraction(name, getattr(self, name))
             outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
@@ -83,6 +85,13 @@ def unstated(s: Settings) -> tuple[str, ...]:
     return (
         f"one layer: η = {s.mamba_step_size:g} (Mamba) and {s.linear_step_size:g} (linear), B = {s.batch}, T = {s.steps}; "
         f"{s.stack_depth} layers: η = {s.stack_step_size:g}, B = {s.stack_batch}, T = {s.stack_steps}",
+        *unstated_world(s),
+    )
+
+
+def unstated_world(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open about its prompts and rules."""
+    return (
         f"K = {s.irrelevant_size:g} in training, K' = {s.shifted_irrelevant_size:g} in tests",
         "test outliers are the three mixtures of Appendix B, normalised (as printed their norms are 1.005, 1.005, 0.995)",
         "each example is an outlier with probability p_a or α, unless the row says that their number is exact",
@@ -142,13 +151,17 @@ def training_world(
 def inference_world(
     settings: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
     placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
-    length: int | None = None, longest: int | None = None,
+    length: int | None = None, longest: int | None = None, shifts: int | None = None,
 ) -> Classification:  # fmt: skip
-    """Definition 2: test outliers, any label rule, all tasks of T. `stackable` with worlds of other placements and counts."""
+    """Definition 2: test outliers, any label rule, all tasks of T, or those of so many `shifts` of the cycle.
+
+    `stackable` with worlds of other placements and counts.
+    """
     s = settings
+    tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
     size = s.shifted_irrelevant_size if size is None else size
     return classification(
-        inference_patterns(s), all_tasks(s.relevant_patterns), label_embedding=np.ones(1), matching_fraction=1.0,
+        inference_patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0,
         context_length=length or s.test_length, maximum_length=longest, irrelevant_range=(-size, size),
         outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
     )  # fmt: skip
@@ -206,7 +219,10 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250),
+    "smoke": Settings(steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250, **SMOKE),
     "quick": Settings(),
-    "paper": Settings(steps=2000, stack_steps=3000, prompts=50_000, trend_prompts=10_000),
-}
+    "paper": Settings(
+        steps=2000, stack_steps=3000, prompts=50_000, trend_prompts=10_000,
+        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=10_000,
+    ),
+}  # fmt: skip

@@ -1,10 +1,10 @@
 """nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
 
 Read `settings.py` for the world and the sizes, `experiments.py` for what is run, `claims.py` for what is claimed and by which
-rule it is judged, `figures.py` for the figures.
+rule it is judged, `figures.py` for the figures; `gpt2.py` and `gpt2_claims.py` ask the same of GPT-2.
 """
 
-from iclab.papers.nonlinear_icl import rates
+from iclab.papers.nonlinear_icl import gpt2, gpt2_claims, rates
 from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.figures import FIGURES
@@ -17,8 +17,8 @@ PAPER = Paper(
     title="How do nonlinear Transformers learn and generalize in in-context learning?",
     citation="Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024.",
     settings=PROFILES,
-    experiments=EXPERIMENTS | rates.EXPERIMENTS,
-    claims=lambda s: (*claims(s), *rates.claims(s)),
+    experiments=EXPERIMENTS | gpt2.EXPERIMENTS | rates.EXPERIMENTS,
+    claims=lambda s: (*claims(s), *gpt2_claims.claims(s), *rates.claims(s)),
     figures=FIGURES | rates.FIGURES,
     symbols=symbols,
     theorems=theorems,

@@ -142,7 +142,7 @@ def _prop41(s: Settings, domain: str, label: str) -> tuple[Check, ...]:
 
 
 def claims(s: Settings) -> tuple[Claim, ...]:
-    """All claims, with the rules that follow from these settings."""
+    """All claims on the one-layer model, with the rules that follow from these settings."""
     m1, eps, norm = s.relevant_patterns, epsilon(s), small_norm(s)
     open_settings = unstated(s)
     rows = (

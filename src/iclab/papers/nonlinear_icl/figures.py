@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
+from iclab.drawing import COLOURS, curve, heads_by_layer, panels, threshold
 from iclab.papers.nonlinear_icl.claims import epsilon, small_norm
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
 from iclab.papers.nonlinear_icl.settings import Settings
@@ -89,34 +89,116 @@ def fig2cd(results: Results, settings: Settings) -> Figure:
     return figure
 
 
+GPT2 = {"fixed": "GPT-2, contexts of one length", "varied": "GPT-2, of several lengths"}
+
+
 def fig3a(results: Results, settings: Settings) -> Figure:
-    """Out-of-domain error against S_1, in 0-1 error and in hinge loss."""
-    data = results["sums"].sel(setting="standard")
-    figure, axes = panels(2, ("3(A) 0-1 error out of domain", "3(A) hinge loss out of domain"))
-    curve(axes[0], data["error"], "total", label="one-layer Transformer", bounds=UNIT)
-    threshold(axes[0], 0.01, "0.01")
-    curve(axes[1], data["hinge"], "total", label="one-layer Transformer", colour=1)
-    threshold(axes[1], epsilon(settings), "ε = √(log M1 / B)")
-    for axis, name in zip(axes, ("0-1 error", "hinge loss"), strict=True):
+    """Out-of-domain error against S_1, in 0-1 error and in hinge loss: one layer and, where run, GPT-2 (thin: its seeds)."""
+    figure, axes = panels(2, ("3(A) 0-1 error out of domain", "3(A) hinge loss out of domain"), width=5.0)
+    for axis, name, bounds in zip(axes, ("error", "hinge"), (UNIT, (0, np.inf)), strict=True):
+        one = results["sums"][name].sel(setting="standard")
+        curve(axis, one, "total", label="one-layer Transformer", bounds=bounds)
+        for colour, (contexts, label) in enumerate(GPT2.items() if "gpt2-sums" in results else (), start=1):
+            deep = results["gpt2-sums"][name].sel(setting=contexts)
+            axis.plot(deep["total"], deep.transpose("total", "seed"), color=COLOURS[colour], lw=0.5, alpha=0.6)
+            curve(axis, deep, "total", label=label, colour=colour, bounds=bounds)
+            mild = results["gpt2-sums"][f"mild_{name}"].sel(setting=contexts)
+            curve(axis, mild, "total", label=f"{label}, K' = K", colour=colour, bounds=bounds, ls="--")
+        axis.set_ylim(0, 1.6 * axis.get_ylim()[1])  # room for the legend
         threshold(axis, 1.0, "S₁ = 1", vertical=True)
         axis.set_xlabel("S₁ = a + b")
-        axis.set_ylabel(name)
-        axis.legend()
+        axis.set_ylabel("0-1 error" if name == "error" else "hinge loss")
+        axis.legend(loc="upper left")
+    threshold(axes[0], 0.01, "0.01")
+    threshold(axes[1], epsilon(settings), "ε = √(log M1 / B)")
     return figure
 
 
 def fig3b(results: Results, settings: Settings) -> Figure:
-    """Error against test length for several α', in and out of domain."""
-    data = results["lengths"].sel(setting="standard")
-    figure, axes = panels(2, ("3(B) in domain", "3(B) out of domain"))
-    for axis, domain in zip(axes, DOMAINS, strict=True):
-        for colour, fraction in enumerate(data["fraction"].values):
-            part = data["error"].sel(domain=domain, fraction=fraction)
-            curve(axis, part, "length", label=f"α' = {fraction:g}", colour=colour, bounds=UNIT)
-        threshold(axis, 0.05, "required: 0.05")
-        axis.set_xlabel("test context length l_ts")
-        axis.set_ylabel("0-1 error")
-        axis.legend()
+    """Error against test length for several α', in and out of domain: one layer and, where it was run, GPT-2."""
+    columns = {"one layer": results["lengths"].sel(setting="standard")}
+    if "gpt2-lengths" in results:
+        columns |= {label: results["gpt2-lengths"].sel(setting=contexts) for contexts, label in GPT2.items()}
+    figure = Figure(figsize=(4.2 * len(columns), 2.8 * len(DOMAINS)), layout="constrained")
+    axes = figure.subplots(len(DOMAINS), len(columns), squeeze=False, sharey=True)
+    for row, domain in zip(axes, DOMAINS, strict=True):
+        for axis, (label, data) in zip(row, columns.items(), strict=True):
+            axis.set_title(f"3(B) {DOMAINS[domain]}, {label}", loc="left", fontsize=9, fontweight="bold")
+            for colour, fraction in enumerate(data["fraction"].values):
+                part = data["error"].sel(domain=domain, fraction=fraction)
+                curve(axis, part, "length", label=f"α' = {fraction:g}", colour=colour, bounds=UNIT)
+            threshold(axis, 0.05, "required: 0.05")
+            axis.set_xlabel("test context length l_ts")
+            axis.set_ylabel("0-1 error")
+    axes[0, 0].legend()
+    return figure
+
+
+def gpt2_training(results: Results, settings: Settings) -> Figure:
+    """GPT-2's training loss, and its loss and error on unseen tasks beside the one-layer model's, every seed."""
+    data = results["gpt2-training"]
+    figure, axes = panels(3, ("GPT-2: training loss", "Unseen tasks: hinge loss", "Unseen tasks: 0-1 error"), width=3.8)
+    for colour, (contexts, label) in enumerate(GPT2.items(), start=1):
+        loss = data["training_loss"].sel(setting=contexts).isel(step=slice(1, None))
+        curve(axes[0], loss, "step", label=label, colour=colour, bounds=(0, np.inf))
+    axes[0].set_xlabel("training step")
+    axes[0].set_ylabel("hinge loss on training prompts")
+    axes[0].legend()
+    for axis, name, limit, text in zip(
+        axes[1:], ("hinge", "error"), (epsilon(settings), 0.01), ("ε = √(log M1 / B)", "0.01"), strict=True
+    ):
+        groups = [results["generalisation"][name].sel(setting="standard", domain="in").values]
+        groups += [data[name].sel(setting=contexts).values for contexts in GPT2]
+        for place, values in enumerate(groups):
+            axis.plot(place + np.linspace(-0.15, 0.15, len(values)), values, "o", ms=4, color=COLOURS[place])
+        threshold(axis, limit, text)
+        axis.set_xticks(range(3), ["one layer", "GPT-2,\none length", "GPT-2,\nseveral"])
+        axis.set_ylabel("hinge loss" if name == "hinge" else "0-1 error")
+    return figure
+
+
+def gpt2_attention(results: Results, settings: Settings) -> Figure:
+    """Attention mass on contexts with the query's pattern along training: the one-layer model, and GPT-2 by layer and head."""
+    deep, one = results["gpt2-training"].sel(setting="fixed"), results["training"].sel(setting="standard")
+    figure, axes = panels(4, tuple(f"{model}, {DOMAINS[d]}" for d in DOMAINS for model in ("One layer", "GPT-2")), width=3.6)
+    for axis, (domain, model) in zip(axes, [(d, m) for d in DOMAINS for m in ("one", "deep")], strict=True):
+        name = f"{domain}_attention_same"
+        if model == "one":
+            curve(axis, one[name], "step", label="one layer", bounds=UNIT, marker="")
+        else:
+            heads_by_layer(axis, deep[name])
+        threshold(axis, 0.9, "0.9")
+        axis.set_ylim(0, 1.02)
+        axis.set_xlabel("training step")
+        axis.set_ylabel("mass on the query's pattern")
+    axes[1].legend(ncols=2, fontsize=7, loc="lower center")
+    return figure
+
+
+def gpt2_pruning(results: Results, settings: Settings) -> Figure:
+    """Error out of domain against the pruning rate, smallest and largest neurons first: one layer, and GPT-2 by layer."""
+    one, deep = results["pruned"].sel(setting="low-alpha"), results["gpt2-pruned"].sel(setting="fixed")
+    titles = tuple(f"{model}, {order}" for order in deep["order"].values for model in ("One layer", "GPT-2"))
+    figure, axes = panels(4, titles, width=3.6)
+    for number, order in enumerate(deep["order"].values):
+        left, right = axes[2 * number], axes[2 * number + 1]
+        curve(left, one["error"].sel(domain="out", order=order), "rate", label="its MLP", bounds=UNIT)
+        for colour, layer in enumerate(deep["layer"].values):
+            label = "all layers" if layer == "all" else f"layer {layer}"
+            curve(
+                right,
+                deep["error"].sel(domain="out", layer=layer, order=order),
+                "rate",
+                label=label,
+                colour=colour,
+                bounds=UNIT,
+            )
+        for axis in (left, right):
+            threshold(axis, 0.15, "15 %", vertical=True)
+            axis.set_ylim(-0.02, 1.02)
+            axis.set_xlabel("pruning rate")
+            axis.set_ylabel("0-1 error out of domain")
+    axes[1].legend()
     return figure
 
 
@@ -210,4 +292,5 @@ def fig7(results: Results, settings: Settings) -> Figure:
 FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
     "generalisation": generalisation, "fig2ab": fig2ab, "fig2cd": fig2cd, "fig3a": fig3a, "fig3b": fig3b,
     "fig4": fig4, "fig5a": fig5a, "fig5b": fig5b, "fig7": fig7,
+    "gpt2-training": gpt2_training, "gpt2-attention": gpt2_attention, "gpt2-pruning": gpt2_pruning,
 }  # fmt: skip

@@ -1,7 +1,8 @@
 """Settings of nonlinear-icl (Section 5 of the paper), and the worlds they define.
 
 What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning and the
-number of tasks), l_tr = 20, one task per pattern (U = 1), the out-of-domain mixtures. What it leaves open is in `unstated`.
+number of tasks), l_tr = 20, U = 1 (6 training tasks) for the one-layer model and U = 4 (24 of the 30 tasks) for GPT-2, the
+out-of-domain mixtures. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.papers.deep import SMOKE, DeepSettings
 from iclab.patterns import Patterns, mix, orthogonal_patterns
 from iclab.theory import nonlinear_icl as theory
 from iclab.training import Training
@@ -22,8 +24,8 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """One line per setting, with the paper's letter."""
+class Settings(DeepSettings):
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
 
     feature_dimension: int = 30  # d_X
     label_dimension: int = 30  # d_Y
@@ -53,8 +55,11 @@ class Settings:
     trend_prompts: int = 2_000  # fresh prompts per member where a trend is claimed
     rate_steps: int = 1000  # T where exponents are measured
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
+    gpt2_task_shifts: int = 4  # U of GPT-2
+    gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("label_dimension", "steps", "record_every", "prompts", "trend_prompts", "baseline_prompts", "batch",
@@ -75,6 +80,14 @@ class Settings:
             f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
             f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
         )
+        require(
+            1 <= self.gpt2_shortest_train <= self.train_length,
+            f"gpt2_shortest_train is {self.gpt2_shortest_train}; it must lie in 1..{self.train_length}, the train_length.",
+        )
+        require(
+            1 <= self.gpt2_task_shifts < self.relevant_patterns - 1,
+            f"gpt2_task_shifts is {self.gpt2_task_shifts}; below {self.relevant_patterns - 1} some tasks stay unseen.",
+        )
         require(self.feature_dimension > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
         patterns(self, self.relevant_patterns)  # refuses more patterns than dimensions, with a sentence
 
@@ -84,14 +97,21 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
+def unstated_world(s: Settings) -> tuple[str, ...]:
+    """What the paper leaves open about its prompts."""
+    return (
+        f"‖q‖: {s.label_norm:g}",
+        "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
+        "κ' ~ U(-K', K'): the paper prints U(K', K')",
+    )
+
+
 def unstated(s: Settings) -> tuple[str, ...]:
     """What the paper leaves open, and what these settings say."""
     return (
         f"m (neurons), δ, η, B and T: {s.neurons}, {s.initial_scale:g}, {s.step_size:g}, {s.batch} and {s.steps} steps",
-        f"‖q‖: {s.label_norm:g}",
         f"l_ts: {s.test_length} unless swept; α' = {s.test_matching_fraction:g} unless swept",
-        "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
-        "κ' ~ U(-K', K'): the paper prints U(K', K')",
+        *unstated_world(s),
         "a = ±1/m as in Section 2.3; Algorithm 1 prints ±1/√m",
         "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
     )
@@ -142,20 +162,24 @@ def in_domain(
     maximum: int,
     tasks: tuple[tuple[int, int], ...],
     relevant: int,
+    shortest: int | None = None,
 ) -> Classification:
-    """Prompts on the training patterns and the given tasks."""
+    """Prompts on the training patterns and the given tasks, with contexts of one length, or of `shortest` to `length`."""
     which = patterns(settings, relevant)
-    return _world(settings, which, np.array(tasks), settings.irrelevant_size,
-                  matching_fraction=fraction, context_length=length, maximum_length=maximum)  # fmt: skip
+    return _world(settings, which, np.array(tasks), settings.irrelevant_size, matching_fraction=fraction,
+                  context_length=length, maximum_length=maximum, shortest_length=shortest)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)
-def out_of_domain(settings: Settings, total: float, fraction: float, length: int, maximum: int) -> Classification:
-    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K')."""
+def out_of_domain(
+    settings: Settings, total: float, fraction: float, length: int, maximum: int, size: float | None = None
+) -> Classification:
+    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K'), K' = `size` where given."""
+    size = settings.shifted_irrelevant_size if size is None else size
     training = patterns(settings, settings.relevant_patterns)
     mixed = mix(shifted_coefficients(total, len(training.relevant)), training.relevant)
     which = dataclasses.replace(training, relevant=mixed)
-    return _world(settings, which, all_tasks(3), settings.shifted_irrelevant_size,
+    return _world(settings, which, all_tasks(3), size,
                   matching_fraction=fraction, context_length=length, maximum_length=maximum)  # fmt: skip
 
 
@@ -213,7 +237,10 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2),
+    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2, **SMOKE),
     "quick": Settings(),
-    "paper": Settings(steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100),
-}
+    "paper": Settings(
+        steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100,
+        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=4_000,
+    ),
+}  # fmt: skip

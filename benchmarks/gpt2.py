@@ -17,6 +17,7 @@ from pathlib import Path
 import jax
 
 from iclab import ensemble
+from iclab.devices import prepare_jax
 from iclab.experiments import Recipe
 from iclab.losses import Loss, hinge, squared
 from iclab.papers import PAPERS
@@ -24,7 +25,6 @@ from iclab.papers.chain_of_thought import gpt2 as chain_of_thought
 from iclab.papers.deep import DeepSettings
 from iclab.papers.mamba_outliers import gpt2 as mamba_outliers
 from iclab.papers.nonlinear_icl import gpt2 as nonlinear_icl
-from iclab.runs.reproduce import prepare_jax
 from iclab.training import Member, Observer, train
 
 TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] = {

@@ -47,6 +47,7 @@ class Law:
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] = lambda values: values
     notes: tuple[str, ...] = ()
+    afterwards: str = ""
 
     @property
     def tolerance(self) -> float:
@@ -56,6 +57,7 @@ class Law:
     def passages(self, results: Results, criterion: Criterion) -> xr.DataArray:
         """What was needed, by coordinate and seed."""
         curve = self.curve(results)
+        curve = curve.isel({self.along: np.flatnonzero(curve[self.along].values > 0)})  # no training loss before the first step
         found = first_passage(curve, self.along, criterion)
         return found.assign_coords({self.dim: self.coordinate(np.asarray(curve[self.dim].values, float))})
 
@@ -79,7 +81,7 @@ def law_claim(paper: str, law: Law, unstated: tuple[str, ...], figure: str = "ra
         ),
         law.needs, figure,
         (*unstated, f"needed: {criterion}{rivals}; 'the exponent': within a quarter of it", *law.notes),
-        "", "rates", topic=TOPIC,
+        "", "rates", law.afterwards, TOPIC,
     )  # fmt: skip
 
 

@@ -30,14 +30,18 @@ from iclab.training import Member
 from iclab.worlds.reasoning import reasoning
 
 PAPER = "chain-of-thought"
-FRACTIONS = (0.2, 0.3, 0.4, 0.6, 0.8)  # α
-PATTERNS = (10, 14, 20, 28)  # M
-STEPS = (2, 3, 4, 5)  # K
+FRACTIONS = (0.3, 0.4, 0.5, 0.6, 0.8)  # α
+PATTERNS = (8, 12, 16, 20)  # M
+STEPS = (2, 3, 4)  # K
 STAGE = {
-    "attention there above 0.9 for good": Criterion(0.9, above=True, window=3),
-    "above 0.75": Criterion(0.75, above=True, window=3),
-    "above 0.95": Criterion(0.95, above=True, window=3),
+    "attention there above 0.9 for good": Criterion(0.9, above=True, window=3, interpolate=True),
+    "above 0.75": Criterion(0.75, above=True, window=3, interpolate=True),
+    "above 0.95": Criterion(0.95, above=True, window=3, interpolate=True),
 }
+RESOLVED = (
+    "In the first run all seeds passed at the same record; passages are now interpolated between records. To save time α "
+    "begins at 0.3 (was 0.2), M ends at 20 (was 28), K at 4 (was 5). The rule is as first written."
+)
 NEEDED = {
     "error below 0.1": Criterion(0.1, interpolate=True),
     "error below 0.2": Criterion(0.2, interpolate=True),
@@ -114,13 +118,13 @@ def _stages() -> tuple[Law, ...]:
         ("thm1-stage1-fraction", 1, f"{stage_1} α⁻¹.", alphas, first, -1.0, (0.4, 0.6, 0.8), {"α⁻², Lemmas F.5 to F.7": -2.0}),
         ("thm1-stage1-steps", 1, f"{stage_1} K³.", depths, first, 3.0, (2.0, 3.0), {"K": 1.0, "K²": 2.0}),
         ("thm1-stage2-fraction", 2, f"{stage_2} α⁻¹.", alphas, second, -1.0, (0.4, 0.6, 0.8), {"α⁻²": -2.0}),
-        ("thm1-stage2-patterns", 2, f"{stage_2} M.", counts, second, 1.0, (10.0, 14.0), {"no dependence": 0.0}),
+        ("thm1-stage2-patterns", 2, f"{stage_2} M.", counts, second, 1.0, (8.0, 12.0), {"no dependence": 0.0}),
         ("thm1-stage2-steps", 2, f"{stage_2} K.", depths, second, 1.0, (2.0, 3.0), {"K³": 3.0}),
     )
     return tuple(
         Law(
             name, sources[stage], words, (need,), lambda r, n=need, v=variable: r[n][v], dim, symbol, predicted, STAGE, on,
-            rivals=rivals, notes=("from step 0; B is the same everywhere",),
+            rivals=rivals, notes=("from step 0; B is the same everywhere",), afterwards=RESOLVED,
         )
         for name, stage, words, (need, dim, symbol), variable, predicted, on, rivals in table
     )  # fmt: skip

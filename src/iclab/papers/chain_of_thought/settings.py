@@ -46,7 +46,7 @@ class Settings(DeepSettings):
     prompts: int = 10_000
     trend_prompts: int = 500
     comparison_prompts: int = 250
-    rate_steps: int = 2000  # T where exponents are measured
+    rate_steps: int = 1500  # T where exponents are measured
     gpt2_step_size: float = 1e-3
     gpt2_batch: int = 60  # every pattern × every step once, as for one layer
     gpt2_steps: int = 400

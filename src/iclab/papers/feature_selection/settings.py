@@ -44,7 +44,7 @@ class Settings:
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     record_every: int = 20
     prompts: int = 10_000
-    rate_steps: int = 600  # T where exponents are measured
+    rate_steps: int = 500  # T where exponents are measured
 
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):

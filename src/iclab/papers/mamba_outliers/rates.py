@@ -35,13 +35,15 @@ from iclab.theory import mamba_outliers as theory
 
 PAPER = "mamba-outliers"
 TASKS = "18 tasks"
-OUTLIERS = (0.0, 0.2, 0.4, 0.6, 0.7)  # p_a, where Theorem 3's condition on l_tr holds
+OUTLIERS = (0.0, 0.1, 0.2, 0.3, 0.4)  # p_a
 FEW_OUTLIERS = 0.2  # p_a where l_tr is varied
-SLOWER = {"mamba": 20.0, "linear": 100.0}  # step sizes are divided by this, so that a passage takes many steps
+SMALL_START = 0.02  # δ: at 0.2 the linear model's untrained answers are right already
+SLOWER = {"mamba": 20.0, "linear": 80.0}  # step sizes are divided by this, so that a passage takes many steps
 RESOLVED = (
-    "In the first run, at the step sizes of the figures, learning took 2 to 18 steps, too few to tell exponents; step sizes are "
-    "now divided by 20 (Mamba) and 100 (linear), p_a goes to 0.7 instead of 0.8, where the linear model's error has a floor, and "
-    "l_tr is varied at p_a = 0.2 instead of 0.6. The rule is as first written."
+    "Measured as the figures are trained, learning took 2 to 18 steps, and the 0-1 error of the linear model was small before "
+    "the first: too few to tell exponents. After two such runs δ is 0.02, step sizes are divided by 20 (Mamba) and 80 "
+    "(linear), p_a ends at 0.4 (above, the linear model's hinge loss has a floor), l_tr is varied at p_a = 0.2, and the criterion is the "
+    "hinge loss instead of the 0-1 error. The tolerance is as first written."
 )
 LENGTHS = (10, 14, 20, 28, 40)  # l_tr
 PHASE_FRACTIONS = tuple(round(0.1 * number, 1) for number in range(10))  # α
@@ -49,10 +51,10 @@ PHASE_LENGTHS = (10, 20, 30, 40, 60)  # l_ts
 MAGNITUDE = 10.0  # κ_a' of the phase diagram
 SMALL, LARGE = 0.05, 0.3
 NAMES = {"mamba": "Mamba", "linear": "linear Transformer"}
-ERRORS = {
-    "0-1 error on fresh training prompts below 0.1": Criterion(0.1, window=5),
-    "0-1 error below 0.2": Criterion(0.2, window=5),
-    "0-1 error below 0.05": Criterion(0.05, window=5),
+LOSSES = {
+    "training loss (fresh prompts) below 0.1": Criterion(0.1, window=3, interpolate=True),
+    "training loss below 0.5": Criterion(0.5, window=3, interpolate=True),
+    "training loss below 0.8": Criterion(0.8, window=3, interpolate=True),
 }
 
 
@@ -62,7 +64,7 @@ def _recipes(s: Settings, kind: str, points: Mapping[float, tuple[Settings, floa
 
     def made(own: Settings, fraction: float) -> Recipe:
         world = training_world(own, TASK_SETS[TASKS], fraction, longest=longest)
-        one = one_layer(s, kind, TASK_SETS[TASKS])
+        one = one_layer(dataclasses.replace(s, initial_scale=SMALL_START), kind, TASK_SETS[TASKS])
         slow = dataclasses.replace(one.training, step_size=one.training.step_size / SLOWER[kind])
         return dataclasses.replace(one, world=world, training=slow, watched=())
 
@@ -124,16 +126,16 @@ def _laws() -> tuple[Law, ...]:
             Law(
                 f"thm{theorem}-outliers", f"Theorem {theorem}, in p_a",
                 f"The iterations that the {NAMES[kind]} needs grow like (1 - p_a)⁻¹.",
-                ("rate-outliers",), lambda r, k=kind: r["rate-outliers"]["training_error"].sel(kind=k), "outliers", "1 − p_a",
-                -1.0, ERRORS, (0.0, 0.2, 0.4), rivals={"no dependence": 0.0, "(1-p_a)⁻²": -2.0},
+                ("rate-outliers",), lambda r, k=kind: r["rate-outliers"]["training_loss"].sel(kind=k), "outliers", "1 − p_a",
+                -1.0, LOSSES, (0.0, 0.1, 0.2), rivals={"no dependence": 0.0, "(1-p_a)⁻²": -2.0},
                 coordinate=lambda values: 1 - values, afterwards=RESOLVED,
             ),
             Law(
                 f"thm{theorem}-length", f"Theorem {theorem}, in l_tr",
                 f"The iterations that the {NAMES[kind]} needs "
                 + ("do not depend on l_tr." if kind == "mamba" else "grow like l_tr⁻¹."),
-                ("rate-length",), lambda r, k=kind: r["rate-length"]["training_error"].sel(kind=k), "length", "l_tr",
-                predicted, ERRORS, (20.0, 28.0, 40.0), rivals={"l_tr⁻¹": -1.0} if kind == "mamba" else {"no dependence": 0.0},
+                ("rate-length",), lambda r, k=kind: r["rate-length"]["training_loss"].sel(kind=k), "length", "l_tr",
+                predicted, LOSSES, (20.0, 28.0, 40.0), rivals={"l_tr⁻¹": -1.0} if kind == "mamba" else {"no dependence": 0.0},
                 afterwards=RESOLVED,
             ),
         ]  # fmt: skip

@@ -55,7 +55,7 @@ class Settings(DeepSettings):
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     prompts: int = 10_000
     trend_prompts: int = 2_000
-    rate_steps: int = 1000  # T where exponents are measured
+    rate_steps: int = 800  # T where exponents are measured
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatter
 
 from iclab.claims import Check, Claim, Results, Table, within
 from iclab.drawing import COLOURS
@@ -171,6 +172,8 @@ def law_panel(axis: Axes, law: Law, results: Results) -> None:
     axis.set_xscale("log")
     if np.isinf(data.values).any() or (data.values > 0).any():
         axis.set_yscale("log")
+        for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
     else:
         axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
     ticks(axis, x)

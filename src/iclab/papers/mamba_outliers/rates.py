@@ -42,8 +42,8 @@ SLOWER = {"mamba": 20.0, "linear": 80.0}  # step sizes are divided by this, so t
 RESOLVED = (
     "Measured as the figures are trained, learning took 2 to 18 steps, and the 0-1 error of the linear model was small before "
     "the first: too few to tell exponents. After two such runs δ is 0.02, step sizes are divided by 20 (Mamba) and 80 "
-    "(linear), p_a ends at 0.4 (above, the linear model's hinge loss has a floor), l_tr is varied at p_a = 0.2, and the criterion is the "
-    "hinge loss instead of the 0-1 error. The tolerance is as first written."
+    "(linear), p_a ends at 0.4 (above, the linear model's hinge loss has a floor), l_tr is varied at p_a = 0.2, and the "
+    "criterion is the hinge loss instead of the 0-1 error. The tolerance is as first written."
 )
 LENGTHS = (10, 14, 20, 28, 40)  # l_tr
 PHASE_FRACTIONS = tuple(round(0.1 * number, 1) for number in range(10))  # α

@@ -46,7 +46,8 @@ def trained(lab: Lab, kind: Kind, printed: bool = False) -> Trained:
     s: Settings = lab.settings
     name = f"{kind.value}{'-printed' * printed}"
     recipes = {name: lambda seed: recipe(s, kind, printed)}
-    return lab.train(name, recipes, s.record_at(kind), (observe,), cross_entropy, best_of="stopping")
+    at_most = s.printed_seeds if printed else None
+    return lab.train(name, recipes, s.record_at(kind), (observe,), cross_entropy, best_of="stopping", at_most=at_most)
 
 
 def qa(lab: Lab) -> xr.Dataset:
@@ -149,9 +150,9 @@ def prompts(lab: Lab) -> xr.Dataset:
 
 EXPERIMENTS = {
     "qa": Experiment(qa, cost=25),
-    "icl": Experiment(icl, cost=25),
-    "qa-icl": Experiment(qa_icl, cost=80),
-    "printed": Experiment(printed, cost=25),
+    "icl": Experiment(icl, cost=20),
+    "qa-icl": Experiment(qa_icl, cost=60),
+    "printed": Experiment(printed, cost=13),
     "tests": Experiment(tests, cost=20),
     "uses": Experiment(uses, cost=10),
     "shifts": Experiment(shifts, cost=10),

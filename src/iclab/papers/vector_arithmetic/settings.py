@@ -40,13 +40,14 @@ class Settings:
     step_size: float = 0.05  # η
     value_step_scale: float = 0.4  # q_V
     steps: int = 2000  # epochs on QA
-    icl_steps: int = 2000  # epochs on ICL and QA-ICL
+    icl_steps: int = 1500  # epochs on ICL and QA-ICL
+    printed_seeds: int = 4  # at most, with the printed step sizes
     record_every: int = 100
     prompts: int = 10_000
 
     def __post_init__(self) -> None:
         sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
-                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps", "record_every",
+                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps", "printed_seeds", "record_every",
                  "prompts")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
@@ -166,5 +167,5 @@ def symbols(settings: Settings) -> theory.Symbols:
 PROFILES = {
     "smoke": Settings(steps=20, icl_steps=20, record_every=10, prompts=250, sentence_pairs=1, common_length=5),
     "quick": Settings(),
-    "paper": Settings(dimension=3000, icl_steps=5000),
+    "paper": Settings(dimension=3000, icl_steps=5000, printed_seeds=32),
 }

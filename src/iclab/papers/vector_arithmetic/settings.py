@@ -47,8 +47,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
-                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps", "printed_seeds", "record_every",
-                 "prompts")  # fmt: skip
+                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps",
+                 "printed_seeds", "record_every", "prompts")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
         require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install reproduce test clean
+.PHONY: install reproduce test test-slow clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -14,6 +14,9 @@ test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, test
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six
+	$(BIN)/pytest --slow tests/test_survival.py
 
 # Touching a stamp after pip keeps "make" from installing again; the constraints file fixes every version.
 $(VENV)/installed: pyproject.toml constraints.txt

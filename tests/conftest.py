@@ -16,6 +16,10 @@ import jax
 devices.use_all_cores()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="long forms of tests that have one (make test-slow)")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def compiled_programs(tmp_path_factory):
     """Programs compiled by one test are there for the next, also where a test starts a process of its own."""

@@ -51,13 +51,14 @@ def whole(tmp_path_factory):
     return iclab.open_sweep(out), time.monotonic() - began
 
 
-def test_killed_at_twenty_random_moments_a_sweep_ends_with_the_same_numbers(whole, tmp_path):
-    """Kill -9, resume, twenty times; every attempt lives for a random part of the time that the whole sweep takes."""
+def test_killed_at_random_moments_a_sweep_ends_with_the_same_numbers(whole, tmp_path, pytestconfig):
+    """Kill -9, resume, again; every attempt lives for a random part of the time that the whole sweep takes."""
+    kills = 20 if pytestconfig.getoption("--slow") else 6
     uninterrupted, seconds = whole
     out = tmp_path / "run"
     moments = random.Random(5)
     killed = 0
-    while killed < 20:
+    while killed < kills:
         process = start("sweep", IDEA, *GRID, "--out", out)
         try:
             process.wait(timeout=moments.uniform(0.2, 1.0) * seconds)

@@ -6,7 +6,6 @@ import concurrent.futures
 import dataclasses
 import datetime
 import importlib.metadata
-import io
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -16,11 +15,12 @@ from typing import Any
 import xarray as xr
 from rich.console import Console
 
-from iclab.claims import Claim, Table, judge
+from iclab.claims import Claim, judge
 from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, Paper, select
-from iclab.report.page import render_page
+from iclab.report.figures import draw
+from iclab.report.page import Section, render_page
 from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import RunProgress, duration
@@ -108,13 +108,17 @@ def _judge_and_draw(
 ) -> list[dict[str, Any]]:
     """Verdicts, figures, tables and the page, from results alone."""
     entries = []
-    tables: dict[str, dict[str, Table]] = {}
+    sections = {}
     for paper in papers:
         own = {name.split("/", 1)[1]: data for name, data in results.items() if name.startswith(f"{paper.id}/")}
-        for name in dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure):
-            _draw(store, paper, name, own, settings[paper.id])
+        shown = dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure)
+        figures = {name: draw(paper.figures[name](own, settings[paper.id])) for name in shown}
+        for name, drawn in figures.items():
+            for kind, content in drawn.files().items():
+                store.write(f"figures/{paper.id}/{name}.{kind}", content)
         wanted = dict.fromkeys(claim.table for claim in claims if claim.paper == paper.id and claim.table)
-        tables[paper.id] = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
+        tables = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
+        sections[paper.id] = Section(figures, tables, sum(float(data.attrs["seconds"]) for data in own.values()))
         for claim in claims:
             if claim.paper == paper.id:
                 entries.append(
@@ -126,7 +130,7 @@ def _judge_and_draw(
                     }
                 )
     store.write_json("claims.json", entries)
-    page = render_page(store.directory / "figures", store.identity, entries, tables, time.perf_counter() - began)
+    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began)
     store.write("index.html", page.encode())
     return entries
 
@@ -135,15 +139,6 @@ def _needed(paper: Paper, claims: Sequence[Claim]) -> list[str]:
     """The experiments behind these claims, in the paper's order."""
     wanted = {name for claim in claims if claim.paper == paper.id for name in claim.needs}
     return [name for name in paper.experiments if name in wanted]
-
-
-def _draw(store: Store, paper: Paper, name: str, results: Mapping[str, xr.Dataset], settings: Any) -> None:
-    """The figure as SVG and PNG."""
-    figure = paper.figures[name](results, settings)
-    for kind in ("svg", "png"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        store.write(f"figures/{paper.id}/{name}.{kind}", buffer.getvalue())
 
 
 def read_claims(directory: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ manifest.json   what this run is: ids, profile, seeds, settings, versions, devic
 results/        one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed, and its checksum
 trainings/      checkpoints of trainings; removed when a reproduction is finished, kept in a sweep for `select`
 models/         one .npz per trained member (with --save-models), arrays under the paper's letters
-figures/        SVG and PNG
+figures/        SVG, PDF and PNG, and the numbers of every figure as CSV
 claims.json     the verdicts
 index.html      the page
 """

@@ -3,11 +3,16 @@
 import copy
 import json
 import shutil
+import threading
 import time
 
 import pytest
+from rich.console import Console
 
+import folders
 from iclab.report.page import Section, command, render_page, strip
+from iclab.runs.serving import Server
+from iclab.runs.status import WatchedProgress, forget
 
 MEGABYTE = 1 << 20
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -76,7 +81,8 @@ def test_the_claims_filter_by_words_paper_and_verdict(run, page):
     assert page.locator("#shown").inner_text() == f"1 of {len(run.claims)} claims"
     assert page.locator("figure:visible").count() == 1 and page.locator("section.paper:visible").count() == 1
     page.click("button[type=reset]")
-    page.wait_for_function(f"document.querySelectorAll('article.claim:not([hidden])').length === {len(run.claims)}")
+    page.get_by_text(f"{len(run.claims)} claims", exact=True).wait_for()
+    assert shown(page) == len(run.claims)
     page.select_option("#which", "chain-of-thought")
     assert shown(page) == sum(claim["paper"] == "chain-of-thought" for claim in run.claims)
     page.fill("#search", "no such words")
@@ -201,3 +207,26 @@ def test_a_strip_places_rule_interval_and_seeds_on_one_scale():
     assert found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
     assert sum(found["interval"]) == pytest.approx((found["mean"] + found["seeds"][1]) / 2, abs=0.02)
     assert strip(check | {"measured": None}) is None
+
+
+def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page, tmp_path):
+    store = folders.folder(tmp_path / "run", run)
+    server = Server(store.directory, port=0)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    with WatchedProgress(Console(quiet=True), 10, store, folders.CLAIMS, attempted=True) as progress:
+        progress.begin("feature-selection/training", 8)
+        page = open_page(server.url)
+        chip = page.locator("[data-id='feature-selection/fig1a'] .chip")
+        assert chip.inner_text() == "running"
+        progress.end("feature-selection/training", "")
+        page.get_by_text("80 %").wait_for()
+        assert chip.inner_text() in ("reproduced", "differs", "inconclusive")
+        progress.begin("feature-selection/generalisation", 2)
+        progress.end("feature-selection/generalisation", "")
+    store.write("index.html", (run.directory / "index.html").read_bytes())
+    forget(store)
+    store.close()
+    page.wait_for_selector("#search")
+    assert page.seen["errors"] == [] and all(url.startswith(server.url) for url in page.seen["requests"])
+    server.shutdown()
+    server.server_close()

@@ -181,11 +181,15 @@ def _rounded(coordinates: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"(\d+\.\d\d)\d+", r"\1", coordinates)).strip()
 
 
-def strip(check: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite value."""
+def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
+    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite value.
+
+    Checks that are shown beside it share its scale.
+    """
     rule = check.get("rule_low"), check.get("rule_high")
     values = [value for value in check["values"] if value is not None]
-    marks = [value for value in (*rule, check["low"], check["high"], check["measured"], *values) if value is not None]
+    marks = [value for one in (check, *beside) for value in (one["low"], one["high"], one["measured"], *one["values"], *rule)]
+    marks = [value for value in marks if value is not None]
     if check["measured"] is None or not marks:
         return None
     low, high = min(marks), max(marks)

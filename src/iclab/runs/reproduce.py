@@ -21,9 +21,10 @@ from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, Paper, select
 from iclab.report.figures import draw
 from iclab.report.page import Section, render_page
+from iclab.runs import status
 from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
-from iclab.runs.progress import RunProgress, duration
+from iclab.runs.progress import duration
 from iclab.runs.store import Store, source_digest
 
 
@@ -80,7 +81,8 @@ def reproduce(
     jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
     with Store(directory, identity) as store:
         try:
-            with RunProgress(console, sum(job.cost for job in jobs)) as progress:
+            cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
+            with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
                 store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
                 results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
         except KeyboardInterrupt:
@@ -92,6 +94,7 @@ def reproduce(
             raise
         entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
         store.forget_trainings()
+        status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
     console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
     return Run(directory, entries, results)

@@ -8,7 +8,7 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("MPLBACKEND", "agg")
 
 with install_import_hook("iclab", "typecheck.check"):
-    import iclab  # noqa: F401
+    import iclab
     from iclab import devices
 
 import jax
@@ -27,3 +27,9 @@ def compiled_programs(tmp_path_factory):
     os.environ["ICLAB_CACHE"] = folder
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory, compiled_programs):
+    """Every experiment of every paper, two seeds, a few steps."""
+    return iclab.reproduce(profile="smoke", out=tmp_path_factory.mktemp("runs") / "all", save_models=True)

@@ -18,12 +18,6 @@ FIELDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Every experiment of every paper, two seeds, a few steps."""
-    return iclab.reproduce(profile="smoke", out=tmp_path_factory.mktemp("runs") / "all", save_models=True)
-
-
 def command(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])
     status = 0
@@ -49,7 +43,7 @@ def test_the_page_is_self_contained_and_names_every_claim(run):
     page = (run.directory / "index.html").read_text()
     for entry in run.claims:
         assert f'id="{entry["id"]}"' in page
-    assert "<script" not in page
+    assert page.count("<svg") > 20
     loads = re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']*|url\((?!#)[^)]*|@import""", page)
     assert loads == []
     assert page.count("<svg") == sum(len(list((run.directory / "figures" / paper).glob("*.svg"))) for paper in PAPERS)

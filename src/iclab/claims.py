@@ -154,6 +154,8 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
             {
                 "name": check.name,
                 "rule": str(check.rule),
+                "rule_low": _plain(check.rule.low),
+                "rule_high": _plain(check.rule.high),
                 "verdict": verdict,
                 **{key: _plain(value) for key, value in dataclasses.asdict(found).items()},
                 "values": [_plain(value) for value in values.values],

@@ -18,13 +18,16 @@ from rich.table import Table
 from iclab.devices import cache_directory, prepare_jax
 from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, free_symbols, select, theorems
+from iclab.report.comparison import Side, compare, print_comparison, render_comparison
 from iclab.report.page import number
 from iclab.report.theory import print_symbols, print_theorem
 from iclab.runs import reproduce as running
 from iclab.runs import sweep as sweeping
 from iclab.runs.changes import check_names, check_profile, override, pairs
 from iclab.runs.cluster import connect
-from iclab.runs.store import environment
+from iclab.runs.redraw import redraw
+from iclab.runs.serving import Server
+from iclab.runs.store import environment, read_manifest
 
 OUT = Console()
 ERR = Console(stderr=True)
@@ -90,6 +93,69 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
         directory: The folder that `iclab reproduce` wrote.
     """
     print_claims(running.read_claims(directory))
+
+
+def figures(
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
+) -> None:
+    """Draw the figures of a run again, from its results.
+
+    Args:
+        directory: The folder that `iclab reproduce` wrote.
+        kind: pdf or svg for a paper, png for a slide.
+    """
+    written, missing = redraw(directory, kind)
+    for path in written:
+        OUT.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    for line in missing:
+        ERR.print(f"not drawn: {line}", markup=False, highlight=False, soft_wrap=True)
+
+
+def serve(
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    port: Annotated[int, tyro.conf.arg(metavar="N")] = 8765,
+    host: Annotated[str, tyro.conf.arg(metavar="ADDRESS")] = "127.0.0.1",
+) -> None:
+    """Show the page of a run on a local address, live while the run is going.
+
+    Args:
+        directory: The folder that `iclab reproduce` writes or wrote.
+        port: Where to listen; 0 takes any free one.
+        host: The interface to listen on. The default can be reached from this machine only; with another address everybody
+            who reaches it can read the run.
+    """
+    with Server(directory, host, port) as server:
+        OUT.print(f"{server.url} shows {directory}; Ctrl-C ends it.", markup=False, highlight=False, soft_wrap=True)
+        if not server.loopback:
+            ERR.print("other machines can reach this address and read the run.", markup=False, highlight=False)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            server.stopped.set()
+
+
+def diff(
+    first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR1")],
+    second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
+    html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> None:
+    """Compare two runs: settings, verdicts, intervals that do not overlap.
+
+    Args:
+        first: A folder that `iclab reproduce` wrote.
+        second: Another one.
+        html: Also write the comparison as a page.
+    """
+    sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
+    found = compare(*sides)
+    print_comparison(OUT, found, COLOURS)
+    if html is not None:
+        try:
+            html.write_text(render_comparison(found), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {html}: {error.strerror or error}.") from error
+        OUT.print(f"page: {html}", markup=False, highlight=False, soft_wrap=True)
 
 
 def sweep(
@@ -217,6 +283,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_claims,
     "reproduce": reproduce,
     "claims": claims,
+    "figures": figures,
+    "serve": serve,
+    "diff": diff,
     "sweep": sweep,
     "theory": theory,
     "doctor": doctor,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import re
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -9,11 +13,17 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from iclab.statistics import band
 
 # Okabe and Ito's palette: distinguishable with every common colour vision deficiency.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+MOST_NAMED = 6  # lines in a panel that are named at their ends
+LABEL_POINTS = 9.5  # height of a line of such a name
+
+logging.getLogger("fontTools").setLevel(logging.ERROR)  # it warns about undated PDF files, which are wanted
 
 matplotlib.rcParams.update(
     {
@@ -28,6 +38,7 @@ matplotlib.rcParams.update(
         "legend.frameon": False,
         "legend.fontsize": 8,
         "svg.fonttype": "none",
+        "pdf.fonttype": 42,
         "svg.hashsalt": "iclab",
     }
 )
@@ -98,3 +109,119 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     """Borders of cells half-way between their centres."""
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[centres[0] - (middle[0] - centres[0])], middle, [centres[-1] + (centres[-1] - middle[-1])]])
+
+
+def finish(figure: Figure) -> Figure:
+    """Lay the figure out once, with letters set as mathematics and lines named where they end, where there is room for that."""
+    for axis in figure.axes:
+        for text in (axis.xaxis.label, axis.yaxis.label, *axis.texts, *_titles(axis)):
+            text.set_text(mathematics(text.get_text()))
+    with_legend = [axis for axis in figure.axes if axis.get_legend() is not None]
+    for axis in with_legend:
+        names = _names(axis)
+        alike = [other for other in figure.axes if _names(other) == names] if len(with_legend) == 1 else [axis]
+        _name_lines(axis, alike[-1])  # a legend that several panels share is read at the last of them
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+def mathematics(text: str) -> str:
+    r"""Letters with subscripts and primes as mathematics; what is mathematics already stays.
+
+    >>> mathematics("length l_ts, κ_a' = 2"), mathematics("M1 and step_size")
+    ("length $l_{\\mathrm{ts}}$, $κ_{\\mathrm{a}}'$ = 2", '$M_{1}$ and step_size')
+    """
+    if "$" in text:
+        return text
+    text = re.sub(r"(?<!\w)([A-Z])([12])(?!\w)", r"$\1_{\2}$", text)
+    return re.sub(r"(?<!\w)([A-Za-zΑ-ω])_([A-Za-z0-9]+)('?)(?!\w)", r"$\1_{\\mathrm{\2}}\3$", text)
+
+
+def _titles(axis: Axes) -> list[Text]:
+    return [axis.title, axis._left_title, axis._right_title]  # type: ignore[attr-defined]
+
+
+def _names(axis: Axes) -> list[str]:
+    return [str(line.get_label()) for line in axis.get_lines() if not str(line.get_label()).startswith("_")]
+
+
+def _name_lines(owner: Axes, axis: Axes) -> None:
+    """Names beside the right ends of the axis' lines, moved apart where they would overlap, instead of the owner's legend.
+
+    The legend stays where names are many or long, or where lines end at different places.
+    """
+    legend = owner.get_legend()
+    lines = [line for line in axis.get_lines() if not str(line.get_label()).startswith("_")]
+    ends = [_end(line, axis) for line in lines]
+    texts = [_wrapped(mathematics(str(line.get_label()))) for line in lines]
+    fits = len(lines) <= MOST_NAMED and all(text.count("\n") < 2 for text in texts) and len({x for x, _ in ends}) == 1
+    if not lines or legend is None or len(legend.get_texts()) != len(lines) or not fits or not np.isfinite(ends).all():
+        _place_legend(owner, shared=owner is not axis)
+        return
+    low, high = (float(edge) for edge in axis.transScale.transform([(1, y) for y in axis.get_ylim()])[:, 1])
+
+    def place(y: np.ndarray) -> np.ndarray:
+        return (axis.transScale.transform(np.stack([np.ones_like(y), y], axis=1))[:, 1] - low) / (high - low)
+
+    wanted = [float(place(np.array([y]))[0]) for _, y in ends]
+    rank = [float(np.nanmean(place(np.asarray(line.get_ydata(), float)))) for line in lines]
+    place_in_grid, height = axis.get_subplotspec(), getattr(axis.figure, "get_figheight", lambda: 3.0)()
+    inches = height / (place_in_grid.get_gridspec().nrows if place_in_grid else 1)
+    heights = [(text.count("\n") + 1) * LABEL_POINTS / (0.75 * inches * 72) for text in texts]
+    legend.remove()
+    edge = axis.get_xlim()[1]
+    for line, end, text, at in zip(lines, ends, texts, apart(wanted, heights, rank), strict=True):
+        axis.annotate(
+            text, end, xytext=(1.04, at), textcoords="axes fraction", fontsize=8, color=line.get_color(), va="center",
+            annotation_clip=False, linespacing=1.05,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 0.5, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1},
+        )  # fmt: skip
+    axis.set_xlim(right=edge)
+
+
+def _place_legend(axis: Axes, *, shared: bool) -> None:
+    """Set the letters of a legend that stays; one that several panels share goes below them, where it hides nothing."""
+    legend = axis.get_legend()
+    if legend is None:
+        return
+    for text in legend.get_texts():
+        text.set_text(mathematics(text.get_text()))
+    if shared and isinstance(axis.figure, Figure):
+        handles, labels = axis.get_legend_handles_labels()
+        legend.remove()
+        axis.figure.legend(
+            handles, [mathematics(label) for label in labels], loc="outside lower center", ncols=min(len(labels), 3)
+        )
+
+
+def _wrapped(text: str) -> str:
+    """In lines of some 17 characters, never inside a formula."""
+    whole = re.sub(r"\$[^$]*\$", lambda found: found[0].replace(" ", "\0"), text)
+    return textwrap.fill(whole, 17, break_long_words=False, break_on_hyphens=False).replace("\0", " ")
+
+
+def _end(line: Line2D, axis: Axes) -> tuple[float, float]:
+    """The last finite point of a line that the panel shows; NaN where there is none."""
+    x, y = (np.asarray(values, float) for values in line.get_data())
+    kept = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (x <= axis.get_xlim()[1]))
+    return (float(x[kept[-1]]), float(y[kept[-1]])) if len(kept) else (np.nan, np.nan)
+
+
+def apart(wanted: Sequence[float], heights: Sequence[float], rank: Sequence[float]) -> list[float]:
+    """Places near the wanted ones at which labels of these heights do not overlap; those that want the same go by rank.
+
+    >>> [round(place, 2) for place in apart([0.0, 0.0, 1.0], [0.2, 0.2, 0.2], [0.4, 0.3, 0.9])]
+    [0.3, 0.1, 0.9]
+    """
+    order = sorted(range(len(wanted)), key=lambda number: (round(20 * wanted[number]), rank[number]))
+    places = [0.0] * len(wanted)
+    edge = 0.0
+    for number in order:  # from below: never lower than wanted, never over the one before
+        places[number] = max(wanted[number], edge + heights[number] / 2)
+        edge = places[number] + heights[number] / 2
+    edge = 1.0
+    for number in reversed(order):  # from above: what went over the top comes down
+        places[number] = min(places[number], edge - heights[number] / 2)
+        edge = places[number] - heights[number] / 2
+    return places

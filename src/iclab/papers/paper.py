@@ -47,6 +47,8 @@ class Paper:
 
     `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates.
 
+    `equation` is the model, in LaTeX.
+
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
     """
 
@@ -61,3 +63,4 @@ class Paper:
     theorems: Callable[[Any, float], tuple[Theorem, ...]]
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None
+    equation: str = ""

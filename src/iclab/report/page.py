@@ -1,67 +1,211 @@
-"""The page: one self-contained index.html that works from a file, without any request."""
+"""The page: one self-contained index.html that works from a file, without any request.
+
+It is a function of what it shows. Styles and scripts are files beside this one, put into the page; what a claim says is always
+text, never markup.
+"""
 
 from __future__ import annotations
 
+import base64
 import collections
+import dataclasses
+import functools
+import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from iclab.claims import Table
+from iclab.drawing import COLOURS
 from iclab.papers import PAPERS
+from iclab.report.figures import Drawn
+from iclab.report.mathematics import equation, inline
+
+VERDICTS = {"reproduced": "✓", "differs": "✕", "inconclusive": "≈", "not-attempted": "·"}
+# What the figures' own colours are called on the page, where a dark theme gives them other values.
+INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "soft", "#bbbbbb": "faint"} | {
+    colour.lower(): f"series-{number}" for number, colour in enumerate(COLOURS, 1)
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """What a paper's part of the page shows beside its claims."""
+
+    figures: Mapping[str, Drawn]
+    tables: Mapping[str, Table]
+    seconds: float
 
 
 def number(value: float | None) -> str:
     """A measured number, short.
 
-    >>> number(0.00012), number(None), number(3.14159)
-    ('0.00012', '–', '3.14')
+    >>> number(0.00012), number(None), number(3.14159), number(12345.6)
+    ('0.00012', '–', '3.14', '12346')
     """
-    return "–" if value is None else f"{value:.3g}"
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _inline(svg: str, prefix: str) -> str:
-    """An SVG to put inside HTML: without the XML prologue, with ids of its own so that figures do not share clip paths."""
-    body = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
-    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
-    return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(75), duration(3.21)
+    ('1 min 15 s', '3.2 s')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
 
 
 def render_page(
-    figures_at: Path,
     identity: Mapping[str, Any],
-    claims: Sequence[dict[str, Any]],
-    tables: Mapping[str, Mapping[str, Table]],
+    environment: Mapping[str, Any],
+    claims: Sequence[Mapping[str, Any]],
+    sections: Mapping[str, Section],
     seconds: float,
 ) -> str:
-    """The HTML of a run: what it is (`identity`), its claims, its tables by paper, its figures as <paper>/<name>.svg."""
-    template = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    ).from_string((resources.files("iclab.report") / "page.html").read_text())
+    """The HTML of a run: what it is, where it ran, its claims, and figures and tables by paper."""
     papers = []
     for paper in PAPERS.values():
         own = [claim for claim in claims if claim["paper"] == paper.id]
-        figures = {}
-        for claim in own:
-            name = claim["figure"]
-            path = figures_at / paper.id / f"{name}.svg"
-            if name and name not in figures and path.exists():
-                figures[name] = {
-                    "svg": _inline(path.read_text(), f"{paper.id}-{name}"),
-                    "alt": (paper.figures[name].__doc__ or name).strip(),
-                    "claims": [entry["id"] for entry in own if entry["figure"] == name],
-                }
         if own:
-            papers.append(
-                {"paper": paper, "claims": own, "figures": figures, "tables": tables[paper.id], "counts": _counts(own)}
-            )
-    return template.render(papers=papers, number=number, seconds=seconds, identity=identity)
+            papers.append(_paper(paper, own, sections[paper.id]))
+    return template("page.html").render(
+        papers=papers,
+        counts=_counts(claims),
+        total=len(claims),
+        identity=identity,
+        environment=environment,
+        seconds=seconds,
+        command=functools.partial(command, identity),
+    )
 
 
-def _counts(claims: Sequence[dict[str, Any]]) -> dict[str, int]:
-    return dict(collections.Counter(str(claim["verdict"]) for claim in claims))
+def _paper(paper: Any, claims: Sequence[Mapping[str, Any]], section: Section) -> dict[str, Any]:
+    figures = {}
+    for name, drawn in section.figures.items():
+        shown = [claim["id"] for claim in claims if claim["figure"] == name]
+        if shown:
+            figures[name] = {
+                "svg": Markup(themed(drawn.svg.decode(), f"{paper.id}-{name}")),
+                "pdf": base64.b64encode(drawn.pdf).decode(),
+                "csv": drawn.csv,
+                "caption": (paper.figures[name].__doc__ or name).strip(),
+                "words": drawn.words,
+                "claims": shown,
+            }
+    common = [entry for entry in claims[0]["unstated"] if all(entry in claim["unstated"] for claim in claims)]
+    return {
+        "paper": paper,
+        "common": common if len(claims) > 1 else [],
+        "equation": equation(paper.equation) if paper.equation else None,
+        "claims": claims,
+        "figures": figures,
+        "tables": section.tables,
+        "seconds": section.seconds,
+        "counts": _counts(claims),
+    }
+
+
+def command(identity: Mapping[str, Any], *ids: str) -> str:
+    """The command that makes this again."""
+    words = ["iclab", "reproduce", *ids, "--profile", str(identity["profile"]), "--seeds", str(identity["seeds"])]
+    for name, value in identity.get("changes", {}).items():
+        words += ["--set", f"{name}={value}"]
+    return shlex.join(words)
+
+
+@functools.cache
+def template(name: str) -> jinja2.Template:
+    """A template of this folder. Everything put into one is escaped unless it says that it is markup."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_text),
+    )
+    environment.globals |= {"verdicts": VERDICTS, "number": number, "duration": duration, "strip": strip, "source": _inlined}
+    environment.filters |= {"mathematics": inline}
+    return environment.get_template(name)
+
+
+def _text(name: str) -> str:
+    return (resources.files("iclab.report") / name).read_text(encoding="utf-8")
+
+
+def _inlined(name: str) -> Markup:
+    """A style or a script of this folder."""
+    return Markup(_text(name))
+
+
+def themed(svg: str, prefix: str) -> str:
+    """An SVG to put inside HTML: with colours that follow the theme, and without what only costs time to load.
+
+    Ids stay where something refers to them, under names of this figure; coordinates lose the digits that no screen shows; the
+    font is named once; rules that would reach the rest of the page become attributes.
+    """
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
+    points = float((re.search(r'width="([\d.]+)pt"', body) or ["", "600"])[1])
+    size = f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # never too small to read, nor blown up
+    body = body.replace(
+        "<svg ", f'<svg stroke-linejoin="round" font-family="DejaVu Sans, Verdana, sans-serif" style="{size}" ', 1
+    )
+    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", body))
+    body = re.sub(r'\s+id="([^"]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+    body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+    body = re.sub(r"font-family: [^;\"]*'[^;\"]*;? ?", "", body)
+    body = re.sub(r'\b(d|x|y|transform)="([^"]*)"', lambda found: f'{found[1]}="{_rounded(found[2])}"', body)
+    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
+    body = re.sub(r">\s+<", "><", body)
+    for _ in range(3):  # groups that only grouped
+        body = re.sub(r"<g>((?:(?!</?g[ >]).)*)</g>", r"\1", body)
+    return re.sub(
+        r"#[0-9a-fA-F]{6}\b",
+        lambda found: f"var(--figure-{INKS[found[0].lower()]}, {found[0]})" if found[0].lower() in INKS else found[0],
+        body,
+    )
+
+
+def _rounded(coordinates: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"(\d+\.\d\d)\d+", r"\1", coordinates)).strip()
+
+
+def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
+    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite value.
+
+    Checks that are shown beside it share its scale.
+    """
+    rule = check.get("rule_low"), check.get("rule_high")
+    values = [value for value in check["values"] if value is not None]
+    marks = [value for one in (check, *beside) for value in (one["low"], one["high"], one["measured"], *one["values"], *rule)]
+    marks = [value for value in marks if value is not None]
+    if check["measured"] is None or not marks:
+        return None
+    low, high = min(marks), max(marks)
+    margin = 0.08 * (high - low) or 0.1 * max(abs(high), 1e-9)
+    low, high = low - margin, high + margin
+
+    def place(value: float) -> float:
+        return round(100 * min(1.0, max(0.0, (value - low) / (high - low))), 2)
+
+    begin, end = (place(-math.inf if rule[0] is None else rule[0]), place(math.inf if rule[1] is None else rule[1]))
+    found: dict[str, Any] = {"rule": (begin, end - begin), "mean": place(check["measured"]), "seeds": [*map(place, values)]}
+    if check["low"] is not None and check["high"] is not None:
+        found["interval"] = (place(check["low"]), round(place(check["high"]) - place(check["low"]), 2))
+    return found
+
+
+def _counts(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    found = collections.Counter(str(claim["verdict"]) for claim in claims)
+    return {verdict: found[verdict] for verdict in VERDICTS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from iclab.drawing import curve, panels
+from iclab.drawing import curve, finish, panels
 from iclab.errors import InputError, nearest
+from iclab.report.figures import picture
 
 MOST_PANELS = 6
 
@@ -92,10 +92,4 @@ def tables(data: xr.Dataset) -> dict[str, str]:
 def draw_sweep(data: xr.Dataset, swept: list[str], measure: str | None = None) -> dict[str, bytes]:
     """The picture as {"svg": ..., "png": ...}; empty if there is none."""
     figure = sweep_figure(data, swept, measure)
-    found = {}
-    for kind in ("svg", "png") if figure is not None else ():
-        buffer = io.BytesIO()
-        assert figure is not None
-        figure.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        found[kind] = buffer.getvalue()
-    return found
+    return {} if figure is None else {kind: picture(finish(figure), kind) for kind in ("svg", "png")}

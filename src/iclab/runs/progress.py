@@ -51,8 +51,15 @@ class RunProgress:
     def update(self, what: str, fraction: float) -> None:
         """The current experiment is at this fraction of its present part."""
         self._share = max(self._share, 0.95 * fraction)
-        done = (self._done + self._cost * self._share) / self._total
-        self._bar.update(self._task, completed=done, description=what, left=self._left(done))
+        self.show(what, self.fraction(), self._left(self.fraction()))
+
+    def show(self, what: str, done: float, left: str) -> None:
+        """Put this on the bar."""
+        self._bar.update(self._task, completed=done, description=what, left=left)
+
+    def fraction(self) -> float:
+        """How much of the whole is done."""
+        return (self._done + self._cost * self._share) / self._total
 
     def updater(self, name: str) -> Callable[[float, str], None]:
         """`update` as a function of a fraction and a note."""

@@ -6,7 +6,6 @@ import concurrent.futures
 import dataclasses
 import datetime
 import importlib.metadata
-import io
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +15,16 @@ from typing import Any
 import xarray as xr
 from rich.console import Console
 
-from iclab.claims import Claim, Table, judge
+from iclab.claims import Claim, judge
 from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, Paper, select
-from iclab.report.page import render_page
+from iclab.report.figures import draw
+from iclab.report.page import Section, render_page
+from iclab.runs import status
 from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
-from iclab.runs.progress import RunProgress, duration
+from iclab.runs.progress import duration
 from iclab.runs.store import Store, source_digest
 
 
@@ -82,7 +83,8 @@ def reproduce(
     jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
     with Store(directory, identity) as store:
         try:
-            with RunProgress(console, sum(job.cost for job in jobs)) as progress:
+            cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
+            with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
                 store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
                 results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
         except KeyboardInterrupt:
@@ -94,6 +96,7 @@ def reproduce(
             raise
         entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
         store.forget_trainings()
+        status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
     console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
     return Run(directory, entries, results)
@@ -110,13 +113,17 @@ def _judge_and_draw(
 ) -> list[dict[str, Any]]:
     """Verdicts, figures, tables and the page, from results alone."""
     entries = []
-    tables: dict[str, dict[str, Table]] = {}
+    sections = {}
     for paper in papers:
         own = {name.split("/", 1)[1]: data for name, data in results.items() if name.startswith(f"{paper.id}/")}
-        for name in dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure):
-            _draw(store, paper, name, own, settings[paper.id])
+        shown = dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure)
+        figures = {name: draw(paper.figures[name](own, settings[paper.id])) for name in shown}
+        for name, drawn in figures.items():
+            for kind, content in drawn.files().items():
+                store.write(f"figures/{paper.id}/{name}.{kind}", content)
         wanted = dict.fromkeys(claim.table for claim in claims if claim.paper == paper.id and claim.table)
-        tables[paper.id] = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
+        tables = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
+        sections[paper.id] = Section(figures, tables, sum(float(data.attrs["seconds"]) for data in own.values()))
         for claim in claims:
             if claim.paper == paper.id:
                 entries.append(
@@ -128,7 +135,7 @@ def _judge_and_draw(
                     }
                 )
     store.write_json("claims.json", entries)
-    page = render_page(store.directory / "figures", store.identity, entries, tables, time.perf_counter() - began)
+    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began)
     store.write("index.html", page.encode())
     return entries
 
@@ -137,15 +144,6 @@ def _needed(paper: Paper, claims: Sequence[Claim]) -> list[str]:
     """The experiments behind these claims, in the paper's order."""
     wanted = {name for claim in claims if claim.paper == paper.id for name in claim.needs}
     return [name for name in paper.experiments if name in wanted]
-
-
-def _draw(store: Store, paper: Paper, name: str, results: Mapping[str, xr.Dataset], settings: Any) -> None:
-    """The figure as SVG and PNG."""
-    figure = paper.figures[name](results, settings)
-    for kind in ("svg", "png"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, metadata={"Date": None} if kind == "svg" else None)
-        store.write(f"figures/{paper.id}/{name}.{kind}", buffer.getvalue())
 
 
 def read_claims(directory: Path) -> list[dict[str, Any]]:

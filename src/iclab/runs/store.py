@@ -4,7 +4,8 @@ manifest.json   what this run is: ids, profile, seeds, settings, versions, devic
 results/        one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed, and its checksum
 trainings/      checkpoints of trainings; removed when a reproduction is finished, kept in a sweep for `select`
 models/         one .npz per trained member (with --save-models), arrays under the paper's letters
-figures/        SVG and PNG
+figures/        SVG, PDF and PNG, and the numbers of every figure as CSV
+status.json     what a run that is still going is doing
 claims.json     the verdicts
 index.html      the page
 """
@@ -25,6 +26,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
@@ -89,7 +91,7 @@ class Store:
         """Lock the directory. The lock goes with the process, however it ends."""
         handle = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(handle)
         except BlockingIOError:
             holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
             os.close(handle)
@@ -187,6 +189,18 @@ class Store:
         """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs pickle."""
         for name, content in model_files(trained):
             self.write(f"models/{name}", content)
+
+
+def _flock(handle: int, tries: int = 5) -> None:
+    """Take the lock; more than once, as another process may just be asking whether it is taken."""
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+            time.sleep(0.02)
 
 
 def _own(name: str) -> bool:

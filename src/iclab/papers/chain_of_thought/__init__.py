@@ -24,4 +24,6 @@ PAPER = Paper(
     theorems=theorems,
     tables=rates.TABLES,
     check=check,
+    equation=r"F(\Psi; P) = \sum_{i} W_V \tilde{p}_i \; \mathrm{softmax}_i\big( \tilde{p}_i^\top W \, \tilde{p}_{query} \big), "
+    r"\quad W = W_K^\top W_Q",
 )

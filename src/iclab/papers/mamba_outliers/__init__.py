@@ -24,4 +24,6 @@ PAPER = Paper(
     symbols=symbols,
     theorems=theorems,
     tables=TABLES | rates.TABLES,
+    equation=r"F(\Psi; P) = \sum_{i=1}^{l+1} G_{i,l+1}(w) \, y_i \, p_i^\top W_B^\top W_C \, p_{query}, \quad "
+    r"G_{i,l+1}(w) = \sigma(w^\top p_i) \prod_{j=i+1}^{l+1} \big( 1 - \sigma(w^\top p_j) \big)",
 )

@@ -23,4 +23,6 @@ PAPER = Paper(
     symbols=symbols,
     theorems=theorems,
     tables=rates.TABLES,
+    equation=r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
+    r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)",
 )

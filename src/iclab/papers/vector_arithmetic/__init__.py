@@ -23,4 +23,6 @@ PAPER = Paper(
     symbols=symbols,
     theorems=theorems,
     tables=TABLES,
+    equation=r"h_0 = \mathrm{LN}\Big( \sum_{l<L} W_V T_l \; \mathrm{softmax}_l\big( (W_K T_l)^\top W_Q T_L \big) \Big), "
+    r"\quad h = h_0 + T_L",
 )

@@ -1,0 +1,54 @@
+"""Mathematics on the page, as MathML: every browser sets it by itself, without a script or a font from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+
+from latex2mathml.converter import convert
+from markupsafe import Markup
+
+# One letter with a subscript (l_ts, W_Q, z_{k-1}), a number (M1), a star (N*), a power (M1^-C, η^(-1/2)) or a prime (α', M').
+LETTER = re.compile(
+    r"(?<![\w_])(?P<base>[A-Za-zΑ-ω])"
+    r"(?:_(?:\{(?P<braced>[^{}]+)\}|(?P<sub>[A-Za-z0-9]+))|(?P<digit>[12])(?!\w)|(?P<star>\*))?"
+    r"(?:\^(?P<power>-?[A-Za-z0-9]+|\([^()]*\))|(?P<prime>['′]))?(?![\w_'])"
+)
+GREEK = re.compile(r"[Α-ω]")
+
+
+@functools.cache
+def equation(latex: str) -> Markup:
+    """A displayed formula, from LaTeX."""
+    return Markup(convert(latex, display="block"))
+
+
+def inline(text: str) -> Markup:
+    """Plain text in which letters with subscripts, stars and primes are set as mathematics; everything else is shown as it is.
+
+    >>> str(inline("l_ts < 5 & step_size"))
+    '<math><msub><mi>l</mi><mi>ts</mi></msub></math> &lt; 5 &amp; step_size'
+    """
+    parts = []
+    end = 0
+    for found in LETTER.finditer(text):
+        parts += [html.escape(text[end : found.start()]), _set(found)]
+        end = found.end()
+    return Markup("".join([*parts, html.escape(text[end:])]))
+
+
+def _set(found: re.Match[str]) -> str:
+    base = found["base"]
+    below = found["braced"] or found["sub"] or found["digit"]
+    power = found["power"] and found["power"].removeprefix("(").removesuffix(")").replace("-", "−")
+    above = power or ("*" if found["star"] else "′" if found["prime"] else None)
+    if not below and not above and not GREEK.match(base):
+        return html.escape(found[0])
+    if above == "′" and not below and not (GREEK.match(base) or base.isupper()):
+        return html.escape(found[0])
+    letter = f"<mi>{base}</mi>"
+    sub = f"<mi>{html.escape(below)}</mi>" if below else ""
+    sup = f"<{'mi' if power else 'mo'}>{html.escape(above)}</{'mi' if power else 'mo'}>" if above else ""
+    tag = {(True, True): "msubsup", (True, False): "msub", (False, True): "msup"}.get((bool(sub), bool(sup)))
+    return f"<math>{f'<{tag}>{letter}{sub}{sup}</{tag}>' if tag else letter}</math>"

@@ -1,0 +1,178 @@
+"""`iclab serve`: a run's folder on a local address, live while the run is going.
+
+Files are the truth here too: the server reads what the run has written, and tells open pages when it changes. It answers on the
+loopback interface unless another is asked for, reads only, and gives nothing that lies outside the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.server
+import ipaddress
+import json
+import mimetypes
+import socket
+import threading
+import time
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+from iclab.errors import InputError, require
+from iclab.report.progress import render_progress
+from iclab.runs.status import read_status
+from iclab.runs.store import read_manifest
+
+SERVED = ("index.html", "claims.json", "manifest.json", "figures", "results", "models")
+EVERY = 0.5  # seconds between two looks at the folder
+ALIVE = 15.0  # seconds after which a silent connection is tried
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A server for one folder."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, directory: Path, host: str = "127.0.0.1", port: int = 8765) -> None:
+        self.directory = directory.resolve()
+        identity = read_manifest(directory)["identity"]
+        require("grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction.")
+        require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
+        self.stopped = threading.Event()
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host, port), Handler)
+        except OSError as error:
+            reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+            raise InputError(f"cannot listen on {host} port {port}: {reason}; choose another --port or --host.") from error
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(str(self.server_address[0])).is_loopback
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        host, port = str(self.server_address[0]), self.server_address[1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    def shutdown(self) -> None:
+        """Stop, and let the open pages go."""
+        self.stopped.set()
+        super().shutdown()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers GET and HEAD."""
+
+    server: Server
+    server_version = "iclab"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """A page, a file, or the stream of changes."""
+        path = urllib.parse.urlsplit(self.path).path
+        if not self._known_host():
+            self._send(403, b"this address is not served", "text/plain")
+        elif path == "/":
+            self._send(200, self._page().encode(), "text/html; charset=utf-8")
+        elif path == "/status.json":
+            self._send(200, _dump(read_status(self.server.directory)), "application/json")
+        elif path == "/events":
+            self._stream()
+        else:
+            self._file(path)
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing: requests are no news."""
+
+    def _known_host(self) -> bool:
+        """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local too."""
+        host = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        return not self.server.loopback or host in ("localhost", "127.0.0.1", "::1")
+
+    def _page(self) -> str:
+        status = read_status(self.server.directory)
+        index = self.server.directory / "index.html"
+        if index.is_file() and (status is None or not status["going"]):
+            return index.read_text(encoding="utf-8").replace("<body>", '<body data-live="yes">', 1)
+        return render_progress(read_manifest(self.server.directory)["identity"], status)
+
+    def _file(self, path: str) -> None:
+        found = resolve(self.server.directory, path)
+        if found is None:
+            self._send(404, b"there is nothing here", "text/plain")
+            return
+        kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+        self._send(200, found.read_bytes(), kind)
+
+    def _send(self, code: int, content: bytes, kind: str) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self._common_headers()
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def _common_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
+
+    def _stream(self) -> None:
+        """Server-sent events: "status" when the run has moved, "page" when there is another page to show."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self._common_headers()
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        status, page, said = None, _signature(self.server.directory), time.monotonic()
+        try:
+            while not self.server.stopped.is_set():
+                now = _dump(read_status(self.server.directory))
+                if now != status:
+                    self._say("status", now)
+                    status, said = now, time.monotonic()
+                if _signature(self.server.directory) != page:
+                    page, said = _signature(self.server.directory), time.monotonic()
+                    self._say("page", b"{}")
+                if time.monotonic() - said > ALIVE:
+                    self.wfile.write(b": still here\n\n")
+                    said = time.monotonic()
+                self.server.stopped.wait(EVERY)
+        except OSError:  # the page was closed
+            pass
+
+    def _say(self, event: str, data: bytes) -> None:
+        self.wfile.write(b"event: " + event.encode() + b"\ndata: " + data + b"\n\n")
+        self.wfile.flush()
+
+
+def resolve(directory: Path, path: str) -> Path | None:
+    """The file of the run that a path of an address names; None if there is none, or if it is none of the run's."""
+    parts = [part for part in urllib.parse.unquote(path).split("/") if part]
+    if not parts or parts[0] not in SERVED or any(part.startswith(".") or "\\" in part or "\0" in part for part in parts):
+        return None
+    found = directory.joinpath(*parts).resolve()
+    return found if found.is_file() and found.is_relative_to(directory.resolve()) else None
+
+
+def _signature(directory: Path) -> tuple[Any, ...]:
+    """Changes when another page would be shown: a new index.html, or a run that begins or ends."""
+    status = read_status(directory)
+    try:
+        written = (directory / "index.html").stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return written, status is not None and status["going"]
+
+
+def _dump(status: dict[str, Any] | None) -> bytes:
+    return json.dumps(status, allow_nan=False).encode()

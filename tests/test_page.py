@@ -1,0 +1,232 @@
+"""The page in a real browser: loads alone, filters, downloads, follows the theme, fits a phone, shows user text as text."""
+
+import copy
+import json
+import shutil
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+import folders
+from iclab.report.page import Section, command, render_page, strip
+from iclab.runs.serving import Server
+from iclab.runs.status import WatchedProgress, forget
+
+MEGABYTE = 1 << 20
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright: pip install 'iclab[test]'")
+    found = next((path for path in map(shutil.which, NAMES) if path), None)
+    if found is None:
+        pytest.skip("no browser on this machine: apt-get install chromium, and the tests of the page run too")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens a file or an address; whatever the page asked for or complained about is in `page.seen`."""
+    contexts = []
+
+    def opened(where, *, width="desktop", dark=False):
+        size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
+        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light", accept_downloads=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.seen = {"requests": [], "errors": []}
+        page.on("request", lambda request: page.seen["requests"].append(request.url))
+        page.on("pageerror", lambda error: page.seen["errors"].append(str(error)))
+        page.on("console", lambda message: page.seen["errors"].append(message.text) if message.type == "error" else None)
+        page.on("dialog", lambda dialog: page.seen["errors"].append(f"dialog: {dialog.message}") or dialog.dismiss())
+        page.goto(where if "://" in str(where) else f"file://{where}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(run, open_page):
+    return open_page(run.directory / "index.html")
+
+
+def shown(page):
+    return page.locator("article.claim:visible").count()
+
+
+def test_it_loads_alone_quickly_and_without_a_complaint(run, open_page):
+    file = run.directory / "index.html"
+    assert file.stat().st_size < 10 * MEGABYTE
+    open_page(file)  # the browser's own start is not the page's
+    began = time.perf_counter()
+    page = open_page(file)
+    seconds = time.perf_counter() - began
+    assert page.seen == {"requests": [f"file://{file}"], "errors": []}
+    assert shown(page) == len(run.claims)
+    assert seconds < 2, f"took {seconds:.2f} s"
+
+
+def test_the_claims_filter_by_words_paper_and_verdict(run, page):
+    page.fill("#search", "thm2 feature")
+    assert shown(page) == 1 and page.locator("article.claim:visible").get_attribute("id") == "feature-selection/thm2"
+    assert page.locator("#shown").inner_text() == f"1 of {len(run.claims)} claims"
+    assert page.locator("figure:visible").count() == 1 and page.locator("section.paper:visible").count() == 1
+    page.click("button[type=reset]")
+    page.get_by_text(f"{len(run.claims)} claims", exact=True).wait_for()
+    assert shown(page) == len(run.claims)
+    page.select_option("#which", "chain-of-thought")
+    assert shown(page) == sum(claim["paper"] == "chain-of-thought" for claim in run.claims)
+    page.fill("#search", "no such words")
+    assert shown(page) == 0 and page.locator("#nothing").is_visible()
+
+
+def test_a_count_of_the_summary_shows_its_claims(run, page):
+    own = [claim for claim in run.claims if claim["paper"] == "vector-arithmetic"]
+    page.click("button.count[data-paper=vector-arithmetic]")
+    assert shown(page) == len(own)
+    assert page.locator("input[type=checkbox]:checked").get_attribute("value") == "not-attempted"
+
+
+def test_a_link_to_a_claim_opens_it_with_rule_settings_and_command(run, open_page):
+    claim = next(claim for claim in run.claims if len(claim["checks"]) > 2 and claim["unstated"])
+    page = open_page(f"file://{run.directory / 'index.html'}#{claim['id']}")
+    article = page.locator(f'[id="{claim["id"]}"]')
+    assert article.locator("details").get_attribute("open") is not None
+    text = article.inner_text()
+    assert f"iclab reproduce {claim['id']} --profile smoke --seeds 2" in text
+    assert all(check["rule"] in text for check in claim["checks"])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_width_and_no_theme_overflows(run, open_page, width, dark):
+    page = open_page(run.directory / "index.html", width=width, dark=dark)
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    reach, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert reach <= inner
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(18, 22, 27)" if dark else "rgb(255, 255, 255)")
+
+
+def test_the_theme_changes_from_the_keyboard_and_figures_follow(page):
+    page.focus("#theme")
+    ink = "getComputedStyle(document.querySelector('.drawing svg')).fill"
+    before = page.evaluate(ink)
+    page.keyboard.press("Enter")
+    assert page.locator("#theme").inner_text() == "theme: light"
+    page.keyboard.press("Enter")
+    assert page.locator("#theme").inner_text() == "theme: dark"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark" and page.evaluate(ink) != before
+
+
+def test_every_figure_downloads_as_svg_and_pdf_with_its_numbers(run, page):
+    figure = page.locator("#feature-selection-fig1a")
+    got = {}
+    for kind in ("svg", "pdf", "csv"):
+        with page.expect_download() as waiting:
+            figure.locator(f"[data-save={kind}]").click()
+        got[kind] = waiting.value.path().read_bytes()
+        assert waiting.value.suggested_filename == f"feature-selection-fig1a.{kind}"
+    folder = run.directory / "figures" / "feature-selection"
+    assert got["pdf"] == (folder / "fig1a.pdf").read_bytes()
+    assert got["csv"] == (folder / "fig1a.csv").read_bytes()
+    assert got["svg"].startswith(b"<?xml") and b"var(" not in got["svg"] and b"#0072b2" in got["svg"]
+
+
+def test_figures_say_what_they_show_and_equations_are_set(page):
+    labels = page.locator(".drawing").evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
+    assert len(labels) > 20 and all(len(label) > 80 for label in labels)
+    assert any("falls from" in label for label in labels) and any("rises from" in label for label in labels)
+    heights = page.locator(".equation math").evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().height)")
+    assert len(heights) == 5 and min(heights) > 20
+    assert page.locator(".said math msub").count() > 20
+
+
+def test_everything_can_be_reached_from_the_keyboard(page):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.locator("article.claim summary").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("article.claim details").first.get_attribute("open") is not None
+    unnamed = (
+        "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => !(node.textContent.trim()"
+    )
+    unnamed += " || node.getAttribute('aria-label') || node.labels?.length)).length"
+    assert page.evaluate(unnamed) == 0
+
+
+def test_on_paper_everything_is_open_and_nothing_is_a_control(page):
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert not page.locator(".filters").is_visible() and not page.locator("#theme").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not([open])").count() > 100
+
+
+def test_user_text_is_shown_as_text(run, open_page, tmp_path):
+    attack = "</script><script>alert('x_1')</script><img src=x onerror=alert(2)>\"'"
+    entry = copy.deepcopy(run.claims[0])
+    entry |= {
+        "id": f"nonlinear-icl/{attack}",
+        "statement": attack,
+        "source": attack,
+        "unstated": [attack],
+        "afterwards": attack,
+    }
+    entry["decided_by"] = entry["checks"][0]["name"] = entry["checks"][0]["rule"] = attack
+    identity = {"ids": [attack], "profile": "quick", "seeds": 2, "changes": {attack: attack}, "version": attack}
+    manifest = json.loads((run.directory / "manifest.json").read_text())
+    (tmp_path / "page.html").write_text(render_page(identity, manifest, [entry], {"nonlinear-icl": Section({}, {}, 1.0)}, 1.0))
+    page = open_page(tmp_path / "page.html")
+    page.wait_for_timeout(200)
+    assert page.seen["errors"] == [] and len(page.seen["requests"]) == 1
+    said = page.locator("article.claim .said p").inner_text()
+    assert said.startswith("</script><script>alert(") and "<img src=x onerror=alert(2)>" in said
+    assert page.locator("img").count() == 0
+
+
+def test_the_command_is_quoted_for_a_shell():
+    identity = {"profile": "quick", "seeds": 8, "changes": {"kind": "a b; rm -rf /"}}
+    assert command(identity, "p/fig1") == "iclab reproduce p/fig1 --profile quick --seeds 8 --set 'kind=a b; rm -rf /'"
+
+
+def test_a_strip_places_rule_interval_and_seeds_on_one_scale():
+    check = {"rule_low": None, "rule_high": 1.0, "low": 1.5, "high": 2.5, "measured": 2.0, "values": [1.0, 3.0, None]}
+    found = strip(check)
+    assert found["seeds"][0] == pytest.approx(found["rule"][1])  # a seed on the rule's edge
+    assert found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
+    assert sum(found["interval"]) == pytest.approx((found["mean"] + found["seeds"][1]) / 2, abs=0.02)
+    assert strip(check | {"measured": None}) is None
+
+
+def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page, tmp_path):
+    store = folders.folder(tmp_path / "run", run)
+    server = Server(store.directory, port=0)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    with WatchedProgress(Console(quiet=True), 10, store, folders.CLAIMS, attempted=True) as progress:
+        progress.begin("feature-selection/training", 8)
+        page = open_page(server.url)
+        chip = page.locator("[data-id='feature-selection/fig1a'] .chip")
+        assert chip.inner_text() == "running"
+        progress.end("feature-selection/training", "")
+        page.get_by_text("80 %").wait_for()
+        assert chip.inner_text() in ("reproduced", "differs", "inconclusive")
+        progress.begin("feature-selection/generalisation", 2)
+        progress.end("feature-selection/generalisation", "")
+    store.write("index.html", (run.directory / "index.html").read_bytes())
+    forget(store)
+    store.close()
+    page.wait_for_selector("#search")
+    assert page.seen["errors"] == [] and all(url.startswith(server.url) for url in page.seen["requests"])
+    server.shutdown()
+    server.server_close()

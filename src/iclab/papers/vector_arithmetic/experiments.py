@@ -46,7 +46,7 @@ def trained(lab: Lab, kind: Kind, printed: bool = False) -> Trained:
     s: Settings = lab.settings
     name = f"{kind.value}{'-printed' * printed}"
     recipes = {name: lambda seed: recipe(s, kind, printed)}
-    at_most = s.printed_seeds if printed else None
+    at_most = s.few_seeds if printed or kind is Kind.qa_icl else None
     return lab.train(name, recipes, s.record_at(kind), (observe,), cross_entropy, best_of="stopping", at_most=at_most)
 
 
@@ -106,7 +106,7 @@ def uses(lab: Lab) -> xr.Dataset:
             complexity,
             lambda setting, seed, one, k=kind: world(s, Kind(k)),
             {"one": (0,)},
-            s.prompts,
+            s.trend_prompts,
         ).isel(one=0, drop=True)
         for kind in KINDS
     ]
@@ -120,7 +120,7 @@ def shifts(lab: Lab) -> xr.Dataset:
     parts = [
         lab.evaluate(
             trained(lab, Kind.qa), f"shift {shift}", errors(cross_entropy),
-            lambda setting, seed, one, name=shift: world(s, Kind.icl, name), {"one": (0,)}, s.prompts,
+            lambda setting, seed, one, name=shift: world(s, Kind.icl, name), {"one": (0,)}, s.trend_prompts,
         ).isel(one=0, drop=True)
         for shift in SHIFTS
     ]  # fmt: skip
@@ -134,15 +134,15 @@ def prompts(lab: Lab) -> xr.Dataset:
     found = lab.evaluate(
         model, "pairs", errors(cross_entropy),
         lambda setting, seed, pairs: world(s, Kind.icl, pairs=pairs, longest=PAIR_COUNTS[-1]),
-        {"pairs": PAIR_COUNTS}, s.prompts,
+        {"pairs": PAIR_COUNTS}, s.trend_prompts,
     )  # fmt: skip
     mixed = lab.evaluate(
         model, "cotasks", mixture_weights,
-        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.prompts,
+        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.trend_prompts,
     )  # fmt: skip
     several = lab.evaluate(
         model, "cotasks", errors(cross_entropy),
-        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.prompts,
+        lambda setting, seed, cotasks: world(s, Kind.icl, cotasks=cotasks), {"cotasks": (1, 2)}, s.trend_prompts,
     )  # fmt: skip
     several = several.rename({name: f"cotasks_{name}" for name in several.data_vars})
     return xr.merge([found, mixed.assign_coords(concept=np.arange(s.concepts)), several])
@@ -150,8 +150,8 @@ def prompts(lab: Lab) -> xr.Dataset:
 
 EXPERIMENTS = {
     "qa": Experiment(qa, cost=25),
-    "icl": Experiment(icl, cost=20),
-    "qa-icl": Experiment(qa_icl, cost=60),
+    "icl": Experiment(icl, cost=25),
+    "qa-icl": Experiment(qa_icl, cost=40),
     "printed": Experiment(printed, cost=13),
     "tests": Experiment(tests, cost=20),
     "uses": Experiment(uses, cost=10),

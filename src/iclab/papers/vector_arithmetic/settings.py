@@ -40,15 +40,16 @@ class Settings:
     step_size: float = 0.05  # η
     value_step_scale: float = 0.4  # q_V
     steps: int = 2000  # epochs on QA
-    icl_steps: int = 1500  # epochs on ICL and QA-ICL
-    printed_seeds: int = 4  # at most, with the printed step sizes
+    icl_steps: int = 2000  # epochs on ICL and QA-ICL
+    few_seeds: int = 4  # at most, on the long QA-ICL prompts and with the printed step sizes
     record_every: int = 100
-    prompts: int = 10_000
+    prompts: int = 10_000  # fresh prompts per member where an error below 0.01 is claimed
+    trend_prompts: int = 2_000  # where less is claimed
 
     def __post_init__(self) -> None:
         sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
                  "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps",
-                 "printed_seeds", "record_every", "prompts")  # fmt: skip
+                 "few_seeds", "record_every", "prompts", "trend_prompts")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
         require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")
@@ -165,7 +166,9 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=20, icl_steps=20, record_every=10, prompts=250, sentence_pairs=1, common_length=5),
+    "smoke": Settings(
+        steps=20, icl_steps=20, record_every=10, prompts=250, trend_prompts=250, sentence_pairs=1, common_length=5
+    ),
     "quick": Settings(),
-    "paper": Settings(dimension=3000, icl_steps=5000, printed_seeds=32),
+    "paper": Settings(dimension=3000, icl_steps=5000, few_seeds=32),
 }

@@ -230,3 +230,50 @@ def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page,
     assert page.seen["errors"] == [] and all(url.startswith(server.url) for url in page.seen["requests"])
     server.shutdown()
     server.server_close()
+
+
+def test_the_explorer_follows_its_slider_switch_and_stage(page):
+    explorer = page.locator(".explorer[data-paper=mamba-outliers]")
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-ready]")
+    drawn = ".chart >> nth=0 >> .mark-rect path"
+
+    def bars():
+        return explorer.locator(drawn).evaluate_all(
+            "nodes => nodes.map((node) => node.getAttribute('d') + node.getAttribute('fill'))"
+        )
+
+    assert explorer.locator(".chart svg").count() == 4
+    end, said = bars(), explorer.locator(".answer").inner_text()
+    slider = explorer.locator("[data-what=step]")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"step\":0']")
+    start = bars()
+    assert start != end and len(start) == len(end) == 20
+    assert explorer.locator("output").inner_text().startswith("step 0 of ") and explorer.locator(".answer").inner_text() != said
+    assert "step 0 of" in slider.get_attribute("aria-valuetext")
+    explorer.locator("[data-what=switch][value='1']").check(force=True)
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"at\":1']")
+    assert bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3  # outliers have a colour of their own
+    explorer.locator("[data-what=member]").select_option("2")
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"member\":2']")
+    reasoning = page.locator(".explorer[data-paper=chain-of-thought]")
+    reasoning.scroll_into_view_if_needed()
+    page.wait_for_selector(".explorer[data-paper=chain-of-thought][data-ready]")
+    first = reasoning.locator(".answer").inner_text()
+    reasoning.locator("[data-what=stage][value='1']").check(force=True)
+    page.wait_for_selector(".explorer[data-paper=chain-of-thought][data-shown*='\"stage\":1']")
+    assert reasoning.locator(".answer").inner_text() != first
+    assert page.seen["errors"] == [] and len(page.seen["requests"]) == 1
+
+
+def test_the_explorer_plays(page):
+    explorer = page.locator(".explorer[data-paper=feature-selection]")
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_selector(".explorer[data-paper=feature-selection][data-ready]")
+    explorer.locator(".play").click()
+    page.wait_for_selector(".explorer[data-paper=feature-selection][data-shown*='\"step\":2']")
+    assert explorer.locator(".play").inner_text() == "pause"
+    explorer.locator(".play").click()
+    assert explorer.locator(".play").inner_text() == "play"

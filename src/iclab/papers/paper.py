@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from iclab.claims import Claim, Results, Table
 from iclab.experiments import Lab
+from iclab.papers.exploration import Exploration
 from iclab.theory.theorem import SymbolsBase, Theorem
 
 
@@ -47,7 +48,8 @@ class Paper:
 
     `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates.
 
-    `equation` is the model, in LaTeX.
+    `equation` is the model, in LaTeX. `explore(history, settings)` is what the page's explorer shows of the experiment
+    "explorer", which no claim needs and which runs with a few seeds where the whole paper is asked for.
 
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
     """
@@ -64,3 +66,4 @@ class Paper:
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None
     equation: str = ""
+    explore: Callable[[xr.Dataset, Any], Exploration] | None = None

@@ -16,6 +16,7 @@ LETTER = re.compile(
     r"(?:\^(?P<power>-?[A-Za-z0-9]+|\([^()]*\))|(?P<prime>['′]))?(?![\w_'])"
 )
 GREEK = re.compile(r"[Α-ω]")
+LONGEST = 24  # signs of a word that is kept on one line
 
 
 @functools.cache
@@ -30,12 +31,19 @@ def inline(text: str) -> Markup:
     >>> str(inline("l_ts < 5 & step_size"))
     '<math><msub><mi>l</mi><mi>ts</mi></msub></math> &lt; 5 &amp; step_size'
     """
+    return Markup("".join(_word(part) for part in re.split(r"(\s+)", text)))
+
+
+def _word(word: str) -> str:
+    """A word; one in which signs stand beside mathematics, O(ε) say, is kept on one line."""
     parts = []
     end = 0
-    for found in LETTER.finditer(text):
-        parts += [html.escape(text[end : found.start()]), _set(found)]
+    for found in LETTER.finditer(word):
+        parts += [html.escape(word[end : found.start()]), _set(found)]
         end = found.end()
-    return Markup("".join([*parts, html.escape(text[end:])]))
+    text = "".join([*parts, html.escape(word[end:])])
+    alone = text.startswith("<math>") and text.endswith("</math>") and text.count("<math>") == 1
+    return f'<span class="together">{text}</span>' if "<math>" in text and not alone and len(word) < LONGEST else text
 
 
 def _set(found: re.Match[str]) -> str:

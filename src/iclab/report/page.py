@@ -23,6 +23,8 @@ from markupsafe import Markup
 from iclab.claims import Table
 from iclab.drawing import COLOURS
 from iclab.papers import PAPERS
+from iclab.papers.exploration import Exploration
+from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
 from iclab.report.mathematics import equation, inline
 
@@ -40,6 +42,7 @@ class Section:
     figures: Mapping[str, Drawn]
     tables: Mapping[str, Table]
     seconds: float
+    exploration: Exploration | None = None
 
 
 def number(value: float | None) -> str:
@@ -86,6 +89,7 @@ def render_page(
         environment=environment,
         seconds=seconds,
         command=functools.partial(command, identity),
+        library=library() if any(paper["explorer"] for paper in papers) else None,
     )
 
 
@@ -112,6 +116,7 @@ def _paper(paper: Any, claims: Sequence[Mapping[str, Any]], section: Section) ->
         "tables": section.tables,
         "seconds": section.seconds,
         "counts": _counts(claims),
+        "explorer": {"shown": inside, "content": content(inside)} if (inside := section.exploration) else None,
     }
 
 

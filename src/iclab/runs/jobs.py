@@ -30,6 +30,11 @@ class Job:
     save_models: bool
 
     @property
+    def label(self) -> str:
+        """A name: a paper has two jobs where its explorer runs with fewer seeds."""
+        return f"{self.paper}-explorer" if self.experiments == ("explorer",) else self.paper
+
+    @property
     def cost(self) -> float:
         """Its rough share of the time."""
         return sum(PAPERS[self.paper].experiments[name].cost for name in self.experiments)
@@ -65,7 +70,7 @@ def run_elsewhere(
     jobs: Sequence[Job], store: Store, progress: RunProgress, executor: concurrent.futures.Executor
 ) -> dict[str, xr.Dataset]:
     """The same, every seed of every paper as one piece of work for the executor. Finished pieces are kept."""
-    single = {f"{job.paper}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
+    single = {f"{job.label}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
     pieces: dict[str, dict[str, xr.Dataset]] = {}
     waiting = {}
     for piece, job in single.items():
@@ -95,7 +100,7 @@ def run_elsewhere(
     results = {}
     for job in jobs:
         for name in job.experiments:
-            found_by = [pieces[f"{job.paper}-seed-{seed}"] for seed in job.seeds]
+            found_by = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
             parts = [piece[name] for piece in found_by if name in piece]
             joined = xr.concat(parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop")
             label, seconds = f"{job.paper}/{name}", sum(float(part.attrs["seconds"]) for part in parts)

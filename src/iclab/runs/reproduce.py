@@ -27,6 +27,8 @@ from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import duration
 from iclab.runs.store import Store, source_digest
 
+EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -81,6 +83,8 @@ def reproduce(
     began = time.perf_counter()
     compiled_before = clock().seconds
     jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
+    explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
+    jobs += [Job(p.id, ("explorer",), settings[p.id], tuple(range(min(count, EXPLORED))), False) for p in explored]
     with Store(directory, identity) as store:
         try:
             cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
@@ -123,7 +127,9 @@ def _judge_and_draw(
                 store.write(f"figures/{paper.id}/{name}.{kind}", content)
         wanted = dict.fromkeys(claim.table for claim in claims if claim.paper == paper.id and claim.table)
         tables = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
-        sections[paper.id] = Section(figures, tables, sum(float(data.attrs["seconds"]) for data in own.values()))
+        seconds = sum(float(data.attrs["seconds"]) for data in own.values())
+        inside = paper.explore(own["explorer"], settings[paper.id]) if paper.explore and "explorer" in own else None
+        sections[paper.id] = Section(figures, tables, seconds, inside)
         for claim in claims:
             if claim.paper == paper.id:
                 entries.append(

@@ -7,6 +7,7 @@ Reasoning in steps against answering at once, when the examples are noisy and so
 from iclab.papers.chain_of_thought import gpt2, rates
 from iclab.papers.chain_of_thought.claims import claims
 from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
+from iclab.papers.chain_of_thought.explorer import explore
 from iclab.papers.chain_of_thought.figures import FIGURES
 from iclab.papers.chain_of_thought.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
@@ -26,4 +27,5 @@ PAPER = Paper(
     check=check,
     equation=r"F(\Psi; P) = \sum_{i} W_V \tilde{p}_i \; \mathrm{softmax}_i\big( \tilde{p}_i^\top W \, \tilde{p}_{query} \big), "
     r"\quad W = W_K^\top W_Q",
+    explore=explore,
 )

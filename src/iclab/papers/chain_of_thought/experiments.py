@@ -15,6 +15,7 @@ from iclab.experiments import Lab, Trained
 from iclab.inference import chain_errors
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
+from iclab.papers.chain_of_thought.explorer import explorer
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, recipe, step_matrices
 from iclab.papers.paper import Experiment
 from iclab.probes.steps import at_first_pattern, step_masses
@@ -218,4 +219,5 @@ EXPERIMENTS = {
     "generalisation": Experiment(generalisation, cost=4),
     "mixtures": Experiment(mixtures, cost=4),
     "comparison": Experiment(comparison, cost=45),
+    "explorer": Experiment(explorer, cost=8),
 }

@@ -6,6 +6,7 @@ The world and the model of nonlinear-icl with three more settings: the size λ o
 from iclab.papers.feature_selection import rates
 from iclab.papers.feature_selection.claims import claims
 from iclab.papers.feature_selection.experiments import EXPERIMENTS
+from iclab.papers.feature_selection.explorer import explore
 from iclab.papers.feature_selection.figures import FIGURES
 from iclab.papers.feature_selection.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
@@ -24,4 +25,5 @@ PAPER = Paper(
     tables=rates.TABLES,
     equation=r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
     r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)",
+    explore=explore,
 )

@@ -9,6 +9,7 @@ from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Trained
 from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
+from iclab.papers.feature_selection.explorer import explorer
 from iclab.papers.feature_selection.settings import Settings, recipe, world
 from iclab.papers.paper import Experiment
 from iclab.probes.attention import attention_mass
@@ -52,4 +53,8 @@ def generalisation(lab: Lab) -> xr.Dataset:
     )  # fmt: skip
 
 
-EXPERIMENTS = {"training": Experiment(training, cost=8), "generalisation": Experiment(generalisation, cost=2)}
+EXPERIMENTS = {
+    "training": Experiment(training, cost=8),
+    "generalisation": Experiment(generalisation, cost=2),
+    "explorer": Experiment(explorer, cost=3),
+}

@@ -7,6 +7,7 @@ Mamba against linear Transformers when some of the examples in the prompt carry 
 from iclab.papers.mamba_outliers import gpt2, rates
 from iclab.papers.mamba_outliers.claims import claims
 from iclab.papers.mamba_outliers.experiments import EXPERIMENTS
+from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import FIGURES
 from iclab.papers.mamba_outliers.settings import PROFILES, symbols
 from iclab.papers.mamba_outliers.tables import TABLES
@@ -26,4 +27,5 @@ PAPER = Paper(
     tables=TABLES | rates.TABLES,
     equation=r"F(\Psi; P) = \sum_{i=1}^{l+1} G_{i,l+1}(w) \, y_i \, p_i^\top W_B^\top W_C \, p_{query}, \quad "
     r"G_{i,l+1}(w) = \sigma(w^\top p_i) \prod_{j=i+1}^{l+1} \big( 1 - \sigma(w^\top p_j) \big)",
+    explore=explore,
 )

@@ -14,6 +14,7 @@ from iclab.experiments import Lab, Trained
 from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
+from iclab.papers.mamba_outliers.explorer import explorer
 from iclab.papers.mamba_outliers.settings import (
     MAGNITUDES,
     STACKS,
@@ -195,4 +196,5 @@ EXPERIMENTS = {
     "attention": Experiment(attention, cost=60),
     "gates": Experiment(gates, cost=4),
     "placements": Experiment(placements, cost=8),
+    "explorer": Experiment(explorer, cost=6),
 }

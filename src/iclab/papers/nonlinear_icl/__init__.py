@@ -7,6 +7,7 @@ rule it is judged, `figures.py` for the figures; `gpt2.py` and `gpt2_claims.py` 
 from iclab.papers.nonlinear_icl import gpt2, gpt2_claims, rates
 from iclab.papers.nonlinear_icl.claims import claims
 from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
+from iclab.papers.nonlinear_icl.explorer import explore
 from iclab.papers.nonlinear_icl.figures import FIGURES
 from iclab.papers.nonlinear_icl.settings import PROFILES, symbols
 from iclab.papers.paper import Paper
@@ -25,4 +26,5 @@ PAPER = Paper(
     tables=rates.TABLES,
     equation=r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
     r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)",
+    explore=explore,
 )

@@ -15,6 +15,7 @@ from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
+from iclab.papers.nonlinear_icl.explorer import explorer
 from iclab.papers.nonlinear_icl.settings import (
     LARGEST_SUM,
     Settings,
@@ -246,4 +247,5 @@ EXPERIMENTS = {
     "pruned": Experiment(pruned, cost=25),
     "pruned-fractions": Experiment(pruned_fractions, cost=3),
     "tasks": Experiment(tasks, cost=50),
+    "explorer": Experiment(explorer, cost=3),
 }

@@ -7,6 +7,7 @@ prompts mixes low-level features in and keeps a constant error.
 from iclab.papers.paper import Paper
 from iclab.papers.vector_arithmetic.claims import claims
 from iclab.papers.vector_arithmetic.experiments import EXPERIMENTS
+from iclab.papers.vector_arithmetic.explorer import explore
 from iclab.papers.vector_arithmetic.figures import FIGURES
 from iclab.papers.vector_arithmetic.settings import PROFILES, symbols
 from iclab.papers.vector_arithmetic.tables import TABLES
@@ -25,4 +26,5 @@ PAPER = Paper(
     tables=TABLES,
     equation=r"h_0 = \mathrm{LN}\Big( \sum_{l<L} W_V T_l \; \mathrm{softmax}_l\big( (W_K T_l)^\top W_Q T_L \big) \Big), "
     r"\quad h = h_0 + T_L",
+    explore=explore,
 )

@@ -11,6 +11,7 @@ from iclab.experiments import Lab, Trained
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer
 from iclab.papers.paper import Experiment
+from iclab.papers.vector_arithmetic.explorer import explorer
 from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
 from iclab.probes.projections import concept_projections
 from iclab.probes.task_vectors import complexity, mixture_weights, static_offset_error, task_vector_cosines, task_vector_uses
@@ -157,4 +158,5 @@ EXPERIMENTS = {
     "uses": Experiment(uses, cost=10),
     "shifts": Experiment(shifts, cost=10),
     "prompts": Experiment(prompts, cost=10),
+    "explorer": Experiment(explorer, cost=20),
 }

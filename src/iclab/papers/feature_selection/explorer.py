@@ -1,0 +1,33 @@
+"""Inside the model of feature-selection, on a few prompts in and out of domain, along a training of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import xarray as xr
+
+from iclab.experiments import Lab, Recipe
+from iclab.papers import looking
+from iclab.papers.exploration import Exploration, moments, watching
+from iclab.papers.feature_selection.settings import Settings, recipe, world
+
+WATCH = watching(looking.look)
+ABOUT = (
+    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the label it "
+    "pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
+)
+
+
+def explorer(lab: Lab) -> xr.Dataset:
+    """A training, looked into at a few moments."""
+    s: Settings = lab.settings
+    return lab.train("explorer", {"standard": lambda seed: _recipe(s)}, moments(s.steps), (WATCH,)).history
+
+
+def _recipe(s: Settings) -> Recipe:
+    return dataclasses.replace(recipe(s), watched=(world(s, "in", s.train_length), world(s, "out", s.train_length)))
+
+
+def explore(history: xr.Dataset, settings: Settings) -> Exploration:
+    """What the page shows."""
+    return looking.explore(history, ABOUT, ("prompts", ("in domain", "out of domain")))

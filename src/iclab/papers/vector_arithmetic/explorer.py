@@ -1,0 +1,103 @@
+"""Inside the QA-trained model of vector-arithmetic: attention, the task vector it retrieves, the answer, along training."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from iclab.experiments import Lab, Recipe
+from iclab.losses import cross_entropy
+from iclab.models.residual_transformer import ResidualTransformer
+from iclab.papers.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
+from iclab.prompts import Prompt
+from iclab.worlds.concepts import Kind
+
+ABOUT = (
+    "The model was trained on question-answer sentences and is asked with word-label demonstrations. It pools the labels into "
+    "a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the query word is the answer."
+)
+TASK, REST, WORD, LABEL = "the task's concept", "another concept", "word", "label"
+
+
+def look(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
+    """Attention over the tokens, cosines of h_0 with every a and b, the probability of the right answer, the answer."""
+    assert prompt.answers is not None
+    output, trace = model(prompt)
+    count = prompt.atoms.shape[1] // 2
+    scores = prompt.answers @ output
+    return {
+        "attention@token": trace.attention,
+        "present@token": prompt.present[:-1],
+        "cosine@direction": prompt.dictionary[: 2 * count] @ trace.task_vector,
+        "task": prompt.pattern[-1],
+        "cos_task": prompt.dictionary[prompt.pattern[-1]] @ trace.task_vector,
+        "probability": jax.nn.softmax(scores)[prompt.target],
+        "answer": jnp.argmax(scores),
+        "target": prompt.target,
+    }
+
+
+WATCH = watching(look)
+
+
+def explorer(lab: Lab) -> xr.Dataset:
+    """The training on QA sentences, looked into on ICL prompts at a few moments."""
+    s: Settings = lab.settings
+    return lab.train("explorer", {"qa": lambda seed: _recipe(s)}, moments(s.steps), (WATCH,), cross_entropy).history
+
+
+def _recipe(s: Settings) -> Recipe:
+    return dataclasses.replace(recipe(s, Kind.qa), watched=(world(s, Kind.icl),))
+
+
+def explore(history: xr.Dataset, settings: Settings) -> Exploration:
+    """What the page shows."""
+    present, task, target = truth(history["present"], "token"), truth(history["task"]), truth(history["target"])
+    tokens = present.shape[-1]
+    kinds = np.array([WORD if number % 2 == 0 else LABEL for number in range(tokens)], object)
+    places = np.array([f"{'x' if number % 2 == 0 else 'y'}{1 + number // 2}" for number in range(tokens)], object)
+    count = history.sizes["direction"] // 2
+    directions = np.array([f"{letter}{number}" for letter in "ab" for number in range(1, count + 1)], object)
+    own = np.arange(2 * count) % count == task[..., None]
+    answer = arrange(history["answer"])
+    right = np.broadcast_to(target[:, None, None], answer.shape)
+    words = [
+        f"answers {entry(found, count)}, right is {entry(wanted, count)}: {'correct' if found == wanted else 'wrong'}"
+        if np.isfinite(found)
+        else "diverged"
+        for found, wanted in zip(answer.ravel(), right.ravel(), strict=True)
+    ]
+    return Exploration(
+        ABOUT, [int(step) for step in history["step"].values], members(history),
+        [f"{number}: answer {entry(value, count)}" for number, value in enumerate(target[0, 0], 1)],
+        [
+            Panel("Attention of the query word on each token", "attention", "token", (LABEL, WORD),
+                  arrange(history["attention"], "token"),
+                  np.broadcast_to(places, present.shape), np.where(present > 0, kinds, "").astype(object)),
+            Panel("The task vector h₀", "cosine with h₀", "direction", (TASK, REST), arrange(history["cosine"], "direction"),
+                  np.broadcast_to(directions, own.shape), np.where(own, TASK, REST).astype(object)),
+        ],
+        {
+            "cosine of h₀ with the task's a": arrange(history["cos_task"]),
+            "probability of the right answer": arrange(history["probability"]),
+        },
+        np.array(words, object).reshape(answer.shape),
+    )  # fmt: skip
+
+
+def entry(number: float, concepts: int) -> str:
+    """An entry of the answer dictionary in words: for every concept a±b, 0.1a±b, a, ±b, then the common tokens.
+
+    >>> entry(1, 2), entry(11, 2), entry(14, 2)
+    ('a1 − b1', 'a2', 'ν1')
+    """
+    concept, kind = divmod(int(number), 7)
+    k = concept + 1
+    names = (f"a{k} + b{k}", f"a{k} − b{k}", f"0.1 a{k} + b{k}", f"0.1 a{k} − b{k}", f"a{k}", f"b{k}", f"−b{k}")
+    return names[kind] if concept < concepts else f"ν{int(number) - 7 * concepts + 1}"

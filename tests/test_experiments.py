@@ -18,20 +18,20 @@ RECIPES = {
 
 @pytest.fixture(scope="module")
 def trained():
-    return Lab("paper", None, 3).train("one", RECIPES, STEPS)
+    return Lab("paper", None, range(3)).train("one", RECIPES, STEPS)
 
 
 def test_fewer_seeds_are_the_first_ones_and_train_alike(trained):
-    fewer = Lab("paper", None, 3).train("one", RECIPES, STEPS, at_most=2)
+    fewer = Lab("paper", None, range(3)).train("one", RECIPES, STEPS, at_most=2)
     assert fewer.seeds == (0, 1) and trained.seeds == (0, 1, 2)
     assert fewer.history["training_loss"].equals(trained.history["training_loss"].sel(seed=[0, 1]))
-    more = Lab("paper", None, 2).train("one", RECIPES, STEPS, at_most=5)
+    more = Lab("paper", None, range(2)).train("one", RECIPES, STEPS, at_most=5)
     assert more.seeds == (0, 1)
 
 
 def test_the_members_of_one_setting_are_tested_as_they_are_among_all(trained):
     def test(which):
-        return Lab("paper", None, 3).evaluate(
+        return Lab("paper", None, range(3)).evaluate(
             which, "test", errors(hinge), lambda setting, seed, length: small.world(length=length), {"length": (4, 10)}, 250
         )
 

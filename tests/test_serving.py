@@ -124,7 +124,7 @@ def test_a_finished_run_has_no_status_and_nobody_in_it(run):
 def test_figures_are_drawn_again_from_results_alone(run, tmp_path):
     folders.folder(tmp_path / "run", run).close()
     written, missing = redraw(tmp_path / "run", "svg")
-    assert not missing and {path.name for path in written} == {"fig1a.svg", "fig1b.svg", "generalisation.svg"}
+    assert not missing and {path.name for path in written} == {"fig1a.svg", "fig1b.svg", "generalisation.svg", "rates.svg"}
     for path in written:
         assert path.read_bytes() == (run.directory / "figures" / "feature-selection" / path.name).read_bytes()
 

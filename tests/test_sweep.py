@@ -45,7 +45,7 @@ def test_a_sweep_has_a_dimension_per_setting_and_the_numbers_of_each_point_alone
 
 
 def test_a_point_of_a_paper_has_the_numbers_of_reproduce_with_set(tmp_path):
-    run = iclab.reproduce("feature-selection", profile="smoke", out=tmp_path / "run", changes={"step_size": "0.5"})
+    run = iclab.reproduce("feature-selection/fig1a", profile="smoke", out=tmp_path / "run", changes={"step_size": "0.5"})
     point = iclab.sweep("feature-selection/training", {"step_size": [0.5]}, profile="smoke", out=tmp_path / "sweep")
     result = run.results["feature-selection/training"]
     found = point.data.load().isel(step_size=0)
@@ -82,9 +82,11 @@ def test_any_executor_gives_the_same_numbers_and_models(swept, tmp_path):
 
 
 def test_reproduce_on_an_executor_gives_the_same_claims(tmp_path):
-    here = iclab.reproduce("feature-selection", profile="smoke", out=tmp_path / "here", save_models=True)
+    here = iclab.reproduce("feature-selection/fig1a", profile="smoke", out=tmp_path / "here", save_models=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        there = iclab.reproduce("feature-selection", profile="smoke", out=tmp_path / "there", save_models=True, executor=pool)
+        there = iclab.reproduce(
+            "feature-selection/fig1a", profile="smoke", out=tmp_path / "there", save_models=True, executor=pool
+        )
     for a, b in zip(here.claims, there.claims, strict=True):
         assert a | {"seconds": 0} == b | {"seconds": 0}
     files = [sorted(p.relative_to(r.directory) for p in r.directory.glob("models/**/*.npz")) for r in (here, there)]

@@ -10,7 +10,7 @@ import scipy.stats
 import xarray as xr
 
 from iclab.errors import InputError
-from iclab.statistics import Criterion, first_passage, first_passages, interval
+from iclab.statistics import Criterion, first_passage, interval, log_slope
 from iclab.theory import mamba_outliers
 from iclab.theory.censored import fitted, observe
 from iclab.theory.fits import calibrate, compare, exponents_by_seed, fit_exponent
@@ -61,13 +61,11 @@ def test_interpolation_finds_the_crossing_between_records():
     assert first_passage(rise, "step", Criterion(0.5, above=True, interpolate=True)).item() == pytest.approx(15)
 
 
-def test_criteria_stand_side_by_side_with_where_they_are_censored():
+def test_a_criterion_says_when_and_where_it_is_censored():
     data = curve([[0.9, 0.4, 0.1], [0.9, 0.9, 0.9]])
-    found = first_passages(data, "step", {"half": Criterion(0.5), "fifth": Criterion(0.2)})
-    assert found.dims == ("criterion", "seed") and found.sel(criterion="half").values.tolist() == [10, np.inf]
-    assert found.sel(criterion="fifth").values.tolist() == [20, np.inf]
-    assert found.attrs == {"limit": 20.0, "floor": 10.0}
-    assert found.sel(criterion="fifth").attrs["limit"] == 20.0  # selecting keeps it
+    half, fifth = (first_passage(data, "step", Criterion(threshold)) for threshold in (0.5, 0.2))
+    assert half.values.tolist() == [10, np.inf] and fifth.values.tolist() == [20, np.inf]
+    assert half.attrs == {"limit": 20.0, "floor": 10.0}
 
 
 def test_a_power_law_without_noise_is_exact_and_straight():
@@ -247,3 +245,10 @@ def test_censored_held_out_times_give_a_bound_and_censored_calibration_gives_not
 def test_what_cannot_be_fitted_is_refused(build, sentence):
     with pytest.raises(InputError, match=sentence):
         build(times(np.random.default_rng(0), limit=1e9))
+
+
+def test_a_log_slope_is_the_power_of_a_power_law_and_nothing_else_has_one():
+    steps = np.array([1.0, 2.0, 5.0, 10.0])
+    data = xr.DataArray(np.stack([3 * steps**-0.7, steps**2, steps - 2]), dims=("seed", "step"), coords={"step": steps})
+    found = log_slope(data, "step").values
+    assert np.allclose(found[:2], [-0.7, 2.0]) and np.isnan(found[2])

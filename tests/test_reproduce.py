@@ -207,6 +207,24 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     assert len(resumed.claims) == len(PAPERS["feature-selection"].claims(PAPERS["feature-selection"].settings["smoke"]))
 
 
+def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypatch, capsys):
+    def stop(*arguments, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("iclab.runs.reproduce.render_page", stop)
+    out = tmp_path / "run"
+    status, printed, _ = command(monkeypatch, capsys, "reproduce", "feature-selection/thm1", "--profile", "smoke", "--out", out)
+    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+
+
+def test_the_experiments_that_can_be_swept_are_listed(monkeypatch, capsys):
+    status, out, _ = command(monkeypatch, capsys, "list", "--experiments")
+    assert status == 0
+    for paper in PAPERS.values():
+        for claim in paper.claims(paper.settings["quick"]):
+            assert all(f"{paper.id}/{name}" in out for name in claim.needs)
+
+
 def test_unknown_ids_raise_in_python_too():
     with pytest.raises(InputError, match="Did you mean"):
         iclab.reproduce("nonlinear-icl/fig9z")

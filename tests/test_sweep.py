@@ -60,9 +60,10 @@ def test_traced_settings_compile_once_and_the_plan_says_so(tmp_path):
     assert compiled._cache_size() == before + 1
     loaded = load(find(IDEA), "quick")
     points = [type(loaded.settings)(neurons=n, step_size=s) for n in (41, 42) for s in (0.1, 0.2, 0.3)]
-    layout, lines = sweeping._plan(loaded, points, 5, 1)
-    assert layout == [[0, 1, 2], [3, 4, 5]]  # static settings are computed apart
-    assert "6 points: 30 trainings, 30 evaluations" in lines[0] and "programs to compile: 4" in lines[1]
+    plan = sweeping._plan(loaded, points, 5, 1)
+    assert plan["shards"] == [[0, 1, 2], [3, 4, 5]]  # static settings are computed apart
+    assert plan["words"][0] == "6 points: 30 trainings, 30 evaluations"
+    assert plan["words"][1] == "programs to compile: 4; batches: 4, in 2 shards of at most 3 points"
 
 
 def test_shards_of_any_size_give_the_same_numbers(swept, monkeypatch, tmp_path):
@@ -136,9 +137,12 @@ def test_a_flipped_byte_is_reported_and_the_shard_done_again(swept, monkeypatch,
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 0x10
         path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=r"shard-00001\.nc is damaged; the same `iclab sweep`"):
+        iclab.open_sweep(out).data  # noqa: B018
     capsys.readouterr()
     cli.main()
     printed = " ".join(capsys.readouterr().out.split())
+    assert "planning" not in printed  # the plan is the one that was begun with
     assert "shard-00001.nc is damaged" in printed and "1 of 2 shards are there from before" in printed
     xr.testing.assert_identical(iclab.open_sweep(out).data.load(), swept.data.load())
 
@@ -159,8 +163,9 @@ def test_other_work_in_the_folder_is_refused(swept):
             iclab.sweep(IDEA, GRID, **({"seeds": 2} | changed), out=swept.directory)
 
 
-@pytest.mark.parametrize("changes", [{}, {"neurons": 400, "steps": 3}])
-def test_the_estimate_of_memory_is_within_a_factor_of_two_of_what_the_program_takes(changes):
+@pytest.mark.parametrize(("changes", "points"), [({}, 1), ({"neurons": 400, "steps": 3}, 1), ({}, 40)])
+def test_the_estimate_of_memory_is_within_a_factor_of_two_of_what_the_program_takes(changes, points):
+    """Also where 40 points of a sweep are computed together: 320 members, not 8."""
     loaded = load(find(IDEA), "quick")
     engine = PlanningEngine()
     lab = Lab("idea", type(loaded.settings)(**changes), range(8), engine=engine)
@@ -168,16 +173,17 @@ def test_the_estimate_of_memory_is_within_a_factor_of_two_of_what_the_program_ta
     (trained,) = lab.trainings().values()
     recipe = trained.recipes[0]
     member = training.Member(ensemble.member_key("x", 0), recipe.world, recipe.model, recipe.training)
-    members = ensemble.stack([member] * 8)
-    layout = ensemble.Layout(8, memory.bytes_of(training.shapes(members, hinge, ())[0]))
+    count = 8 * points
+    members = ensemble.stack([member] * count)
+    layout = ensemble.Layout(count, memory.bytes_of(training.shapes(members, hinge, ())[0]))
     spread = layout.spread(members)
     state = training._compiled_start(False)(layout.counts, spread)
     program = training._compiled_advance(hinge, (), "").lower(
-        layout.counts, spread, state, layout.spread(np.zeros(8, np.int32))
+        layout.counts, spread, state, layout.spread(np.zeros(count, np.int32))
     )
     used = program.compile().memory_analysis()
     taken = used.argument_size_in_bytes + used.output_size_in_bytes + used.temp_size_in_bytes
-    estimate = engine.asked[0].memory / jax.local_device_count()
+    estimate = Plan.of(engine.asked[:1], points).memory / jax.local_device_count()
     assert taken / 2 < estimate < 2 * taken
 
 
@@ -189,10 +195,11 @@ def test_members_that_do_not_fit_are_trained_in_several_programs(monkeypatch, tm
         [training.Member(ensemble.member_key("x", s), recipe.world, recipe.model, recipe.training) for s in range(600)]
     )
     footprint = iclab.engine.training_footprint(TrainingRequest("x", members, hinge, (1,)))
-    assert iclab.engine.members_per_program(TrainingRequest("x", members, hinge, (1,))) == 600
+    request = TrainingRequest("x", members, hinge, (1,))
+    assert iclab.engine.members_per_program(request, 600) == 600
     monkeypatch.setattr(memory, "room_on_device", lambda: footprint.working + 5 * footprint.held)
-    assert iclab.engine.members_per_program(TrainingRequest("x", members, hinge, (1,))) == 4 * jax.local_device_count()
-    monkeypatch.setattr(iclab.engine, "members_per_program", lambda request: 2)
+    assert iclab.engine.members_per_program(request, 600) == 4 * jax.local_device_count()
+    monkeypatch.setattr(iclab.engine, "members_per_program", lambda request, count: 2)
     parts = iclab.sweep(IDEA, {"neurons": "3000"}, seeds=5, changes={"steps": "4"}, out=tmp_path / "parts")
     assert len(list((tmp_path / "parts" / "trainings").glob("*.npz"))) == 3
     xr.testing.assert_identical(parts.data.load(), whole.data.load())
@@ -252,7 +259,7 @@ def test_the_plan_counts_what_every_paper_asks_for():
     for name in ("training", "classifiers"):
         paper.experiments[name].run(lab)
     plan = Plan.of(engine.asked)
-    assert plan.trainings == 8 and plan.evaluations == 160 and plan.compilations == 2
+    assert plan.trainings == 8 and plan.evaluations == 160 and len(plan.programs) == 2
     assert 1e6 < plan.memory < 1e9 and 1.0 < plan.seconds() < 600
 
 

@@ -3,7 +3,14 @@ import pytest
 
 from iclab.errors import InputError
 from iclab.papers.nonlinear_icl.experiments import task_subset
-from iclab.worlds.tasks import all_tasks, covers_uniformly, cyclic_tasks, without
+from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
+
+
+def covers_uniformly(tasks: np.ndarray, patterns: int) -> bool:
+    """Condition 3.2 (nonlinear-icl): each pattern has each label in exactly |T_tr| / M1 >= 1 of the tasks."""
+    share = len(tasks) / patterns
+    counts = np.array([np.bincount(tasks[:, side], minlength=patterns) for side in (0, 1)])
+    return share >= 1 and bool(np.all(counts == share))
 
 
 @pytest.mark.parametrize("patterns", [3, 4, 6, 8])

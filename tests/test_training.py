@@ -1,3 +1,5 @@
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -76,6 +78,18 @@ def test_a_step_is_plain_sgd():
     gradient = jax.grad(lambda m: training._batch_loss(m, member.world, hinge, key, 32)[0])(model)
     for before, now, slope in zip(leaves(model), leaves(ensemble.unstack(after.model, 0)), leaves(gradient), strict=True):
         assert np.allclose(now, before - 1.0 * slope, atol=1e-6)
+
+
+def test_prompts_are_numbered_on_from_batch_to_batch():
+    """With an odd batch the second step begins with the other label: its gradient is that of prompts 31 to 61."""
+    member = dataclasses.replace(small.member(), training=Training(1.0, 31))
+    first, second = (ensemble.unstack(train(ensemble.stack([member]), hinge, [n])[0].model, 0) for n in (1, 2))
+    key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 1)
+    for start, same in ((31, True), (0, False)):
+        gradient = jax.grad(lambda m, n=start: training._batch_loss(m, member.world, hinge, key, 31, n)[0])(first)
+        expected = [before - slope for before, slope in zip(leaves(first), leaves(gradient), strict=True)]
+        found = all(np.allclose(now, want, atol=1e-6) for now, want in zip(leaves(second), expected, strict=True))
+        assert found is same
 
 
 def test_divergence_is_recorded_for_the_member_and_leaves_the_others_alone():

@@ -19,8 +19,8 @@ from iclab.devices import cache_directory, prepare_jax
 from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, free_symbols, select, theorems
 from iclab.report.comparison import Side, compare, print_comparison, render_comparison
-from iclab.report.page import number
 from iclab.report.theory import print_symbols, print_theorem
+from iclab.report.words import number
 from iclab.runs import reproduce as running
 from iclab.runs import sweep as sweeping
 from iclab.runs.changes import check_names, check_profile, override, pairs
@@ -36,12 +36,24 @@ Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[I
 Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
 
 
-def list_claims(ids: Ids = ()) -> None:
-    """List the claims of the built-in papers.
+def list_claims(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+    """List the claims of the built-in papers, or the experiments behind them.
 
     Args:
         ids: Papers, claims or prefixes (nonlinear-icl, nonlinear-icl/fig2). None: all.
+        experiments: List the experiments of these claims instead: what `iclab sweep` takes.
     """
+    if experiments:
+        needed = {(claim.paper, name) for claim in select(ids) for name in claim.needs}
+        table = Table(title="Experiments", title_justify="left", box=None)
+        for column in ("id", "what is run"):
+            table.add_column(column, overflow="fold", no_wrap=column == "id")
+        for paper in PAPERS.values():
+            for name, experiment in paper.experiments.items():
+                if (paper.id, name) in needed:
+                    table.add_row(f"{paper.id}/{name}", (experiment.run.__doc__ or "").strip().splitlines()[0])
+        OUT.print(table)
+        return
     table = Table(title="Claims", title_justify="left", box=None)
     for column in ("id", "source", "statement"):
         table.add_column(column, overflow="fold", no_wrap=column == "id")
@@ -175,8 +187,8 @@ def sweep(
     continues an interrupted sweep.
 
     Args:
-        target: An experiment (nonlinear-icl/training), a claim with one experiment behind it, or a .py file that
-            defines `settings` and `experiment(lab)`.
+        target: An experiment (nonlinear-icl/training; `iclab list --experiments` names them), a claim with one
+            experiment behind it, or a .py file that defines `settings` and `experiment(lab)`.
         grid: A setting and its values, as v1,v2,... or start:stop:count. May be repeated: all combinations are run.
         profile: Where the other settings come from: smoke, quick or paper.
         seeds: Training seeds per point; the profile's own number if not given.

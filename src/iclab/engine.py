@@ -123,7 +123,7 @@ class Engine:
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
         """Final states and records (member × record × ...)."""
         count = ensemble.size(request.members)
-        room = members_per_program(request)
+        room = members_per_program(request, count)
         total, done = max(1, request.record_at[-1] * count), 0
 
         def progress(steps: int, seconds: float) -> None:
@@ -151,10 +151,9 @@ class Engine:
         return compute()
 
 
-def members_per_program(request: TrainingRequest) -> int:
-    """How many members one program takes on all devices together: all of them if they fit into memory."""
-    count, devices = ensemble.size(request.members), jax.local_device_count()
+def members_per_program(request: TrainingRequest, count: int) -> int:
+    """How many of `count` such members one program takes on all devices together: all of them if they fit into memory."""
     state, _ = request.shapes()
     if count * memory.bytes_of(state) < 1 << 24 and jax.default_backend() == "cpu":
         return count  # a few megabytes: no need to look closer
-    return min(count, training_footprint(request).room(memory.room_on_device()) * devices)
+    return min(count, training_footprint(request).room(memory.room_on_device()) * jax.local_device_count())

@@ -35,16 +35,19 @@ EFFICIENCY = 0.5  # of the machine's own matrix-product rate that trainings of s
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """One request of an experiment, in numbers. `operations` is the arithmetic of all its members together."""
+    """One request of an experiment, in numbers. `operations` is the arithmetic of all its members together.
+
+    `room(members)` is how many of so many members one program takes, `slots(members)` how many places it then has on a device.
+    """
 
     kind: str
-    name: str
     members: int
     steps: int
     program: Any
-    batches: int
-    memory: int
+    footprint: Footprint
     operations: float
+    room: Callable[[int], int]
+    slots: Callable[[int], int]
 
 
 class PlanningEngine(Engine):
@@ -86,11 +89,11 @@ def _training(request: TrainingRequest, count: int) -> Asked:
     if key not in _COSTS:
         _COSTS[key] = training_footprint(request), _operations_per_step(request)
     footprint, operations = _COSTS[key]
-    room = members_per_program(request)
-    slots = ensemble.capacity(min(room, count), memory.bytes_of(request.shapes()[0]))
-    steps = request.record_at[-1]
-    held = footprint.of(slots) * jax.local_device_count()
-    return Asked("training", request.name, count, steps, (*key, slots), -(-count // room), held, operations * count * steps)
+    steps, state = request.record_at[-1], memory.bytes_of(request.shapes()[0])
+    return Asked(
+        "training", count, steps, key, footprint, operations * count * steps,
+        lambda members: members_per_program(request, members), lambda members: ensemble.capacity(members, state),
+    )  # fmt: skip
 
 
 def _operations_per_step(request: TrainingRequest) -> float:
@@ -129,34 +132,47 @@ def _evaluation(request: EvaluationRequest, count: int) -> Asked:
         _COSTS[key] = Footprint(held, memory.working_set(job, *shapes)), memory.arithmetic(job, *shapes)
     footprint, operations = _COSTS[key]
     block = evaluation.block_of(request.jobs)
-    slots = ensemble.capacity(min(block, count), 0)
     rounds = -(-request.prompts // evaluation.BATCH)
-    held = footprint.of(slots) * jax.local_device_count()
-    return Asked("evaluation", request.name, count, 0, (*key, slots), -(-count // block), held, operations * rounds * count)
+    return Asked(
+        "evaluation", count, 0, key, footprint, operations * rounds * count,
+        lambda members: min(members, block), lambda members: ensemble.capacity(members, 0),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Totals over what was asked."""
+    """Totals over what was asked. `programs` are what has to be compiled, `batches` how often one is run, `memory` the most of
+    any.
+    """
 
     trainings: int
     evaluations: int
-    compilations: int
+    programs: frozenset[Any]
     batches: int
     memory: int
     operations: float
 
     @classmethod
-    def of(cls, asked: Sequence[Asked], repeats: int = 1) -> Plan:
-        """The plan for work that is asked for `repeats` times in batches of its own."""
-        return cls(
-            repeats * sum(part.members for part in asked if part.kind == "training"),
-            repeats * sum(part.members for part in asked if part.kind == "evaluation"),
-            len({part.program for part in asked}),
-            repeats * sum(part.batches for part in asked),
-            max((part.memory for part in asked), default=0),
-            repeats * sum(part.operations for part in asked),
-        )
+    def of(cls, asked: Sequence[Asked], points: int = 1) -> Plan:
+        """The plan for so many points that ask for the same and are answered together."""
+        programs, batches, most = set(), 0, 0
+        for part in asked:
+            members = points * part.members
+            room = part.room(members)
+            slots = part.slots(room)
+            programs.add((part.program, slots))
+            batches += -(-members // room)
+            most = max(most, part.footprint.of(slots) * jax.local_device_count())
+        kinds = {kind: points * sum(part.members for part in asked if part.kind == kind) for kind in ("training", "evaluation")}
+        operations = points * sum(part.operations for part in asked)
+        return cls(kinds["training"], kinds["evaluation"], frozenset(programs), batches, most, operations)
+
+    def __add__(self, other: Plan) -> Plan:
+        """Both, one after the other."""
+        return Plan(
+            self.trainings + other.trainings, self.evaluations + other.evaluations, self.programs | other.programs,
+            self.batches + other.batches, max(self.memory, other.memory), self.operations + other.operations,
+        )  # fmt: skip
 
     def seconds(self) -> float:
         """A rough time: the arithmetic at half of this machine's matrix-product rate."""

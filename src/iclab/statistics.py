@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 import scipy.stats
@@ -128,12 +127,6 @@ def first_passage(data: xr.DataArray, dim: str, criterion: Criterion) -> xr.Data
     return found.assign_attrs(limit=float(times[-1]), floor=float(positive[0]) if len(positive) else np.nan)
 
 
-def first_passages(data: xr.DataArray, dim: str, criteria: Mapping[str, Criterion]) -> xr.DataArray:
-    """First passages under several criteria, side by side along a dimension "criterion"."""
-    found = [first_passage(data, dim, criterion) for criterion in criteria.values()]
-    return xr.concat(found, xr.DataArray(list(criteria), dims="criterion", name="criterion"), combine_attrs="override")
-
-
 def first_below(data: xr.DataArray, dim: str, threshold: float) -> xr.DataArray:
     """The smallest coordinate from which on the data stays below the threshold; infinite if it never does."""
     return first_passage(data, dim, Criterion(threshold))
@@ -144,3 +137,14 @@ def required(data: xr.DataArray, dim: str, threshold: float, against: str) -> xr
     passage = first_below(data, dim, threshold)
     beyond = 2.0 * float(np.max(data[dim].values))
     return trend(passage.where(np.isfinite(passage) | passage.isnull(), beyond), against)
+
+
+def log_slope(data: xr.DataArray, dim: str) -> xr.DataArray:
+    """The slope of log(data) against log(coordinate), per seed; NaN where a value is not positive."""
+    times = np.log(data[dim].values.astype(float))
+
+    def slope(values: np.ndarray) -> float:
+        usable = len(values) >= 2 and bool(np.all(np.isfinite(values))) and bool(np.all(values > 0))
+        return float(np.polyfit(times, np.log(values), 1)[0]) if usable else np.nan
+
+    return xr.apply_ufunc(slope, data, input_core_dims=[[dim]], vectorize=True, output_dtypes=[float])

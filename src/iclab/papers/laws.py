@@ -23,6 +23,11 @@ from iclab.statistics import Criterion, first_passage
 from iclab.theory.fits import calibrate, compare, exponents_by_seed, fit_exponent
 
 TOPIC = "rates"
+LOSSES = {
+    "training loss (fresh prompts) below 0.1": Criterion(0.1, window=3),
+    "training loss below 0.5": Criterion(0.5, window=3),
+    "training loss below 0.02": Criterion(0.02, window=3),
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,6 +27,7 @@ from iclab.papers.exploration import Exploration
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
 from iclab.report.mathematics import equation, inline
+from iclab.report.words import duration, number
 
 VERDICTS = {"reproduced": "✓", "differs": "✕", "inconclusive": "≈", "not-attempted": "·"}
 # What the figures' own colours are called on the page, where a dark theme gives them other values.
@@ -43,29 +44,6 @@ class Section:
     tables: Mapping[str, Table]
     seconds: float
     exploration: Exploration | None = None
-
-
-def number(value: float | None) -> str:
-    """A measured number, short.
-
-    >>> number(0.00012), number(None), number(3.14159), number(12345.6)
-    ('0.00012', '–', '3.14', '12346')
-    """
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people.
-
-    >>> duration(75), duration(3.21)
-    ('1 min 15 s', '3.2 s')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
 
 
 def render_page(

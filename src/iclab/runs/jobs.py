@@ -15,7 +15,8 @@ from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.experiments import Lab, NoSeedsError
 from iclab.papers import PAPERS
-from iclab.runs.progress import RunProgress, duration
+from iclab.report.words import duration
+from iclab.runs.progress import RunProgress
 from iclab.runs.store import Store, from_bytes, model_files, source_digest, to_bytes
 
 
@@ -70,6 +71,7 @@ def run_elsewhere(
     jobs: Sequence[Job], store: Store, progress: RunProgress, executor: concurrent.futures.Executor
 ) -> dict[str, xr.Dataset]:
     """The same, every seed of every paper as one piece of work for the executor. Finished pieces are kept."""
+    costs = {f"{job.label}-seed-{seed}": job.cost / len(job.seeds) for job in jobs for seed in job.seeds}
     single = {f"{job.label}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
     pieces: dict[str, dict[str, xr.Dataset]] = {}
     waiting = {}
@@ -79,13 +81,13 @@ def run_elsewhere(
         found = {name: data for name, data in kept.items() if data is not None}
         if names is not None and len(found) == len(kept):
             pieces[piece] = found
-            progress.skip(piece, job.cost / len(jobs[0].seeds))
+            progress.skip(piece, costs[piece])
         else:
             waiting[executor.submit(compute_piece, job, source_digest())] = piece
     try:
         for future in concurrent.futures.as_completed(waiting):
             piece = waiting[future]
-            progress.begin(piece, single[piece].cost / len(jobs[0].seeds))
+            progress.begin(piece, costs[piece])
             contents, models = answer(future, piece)
             for name, model in models.items():
                 store.write(f"models/{name}", model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import importlib.util
 import math
 from collections.abc import Callable, Mapping
@@ -43,8 +44,13 @@ class Sweep:
         found = []
         for shard in self.shards:
             path = self.directory / "results" / f"{shard.name}.nc"
-            if path.exists():
-                found.append(xr.open_dataset(path, engine="h5netcdf", **chunks))
+            checksum = path.with_name(f"{path.name}.sha256")
+            if not (path.exists() and checksum.exists()):
+                continue
+            with path.open("rb") as file:
+                whole_file = hashlib.file_digest(file, "sha256").hexdigest() == checksum.read_text(errors="replace")
+            require(whole_file, f"{path} is damaged; the same `iclab sweep` with --out {self.directory} computes it again.")
+            found.append(xr.open_dataset(path, engine="h5netcdf", **chunks))
         require(bool(found), f"{self.directory} has no finished shard yet.")
         whole = xr.concat(found, POINT, join="outer", combine_attrs="drop") if len(found) > 1 else found[0]
         points = points_of(self.grid)

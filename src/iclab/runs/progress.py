@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from iclab.report.words import duration
 
-def duration(seconds: float) -> str:
-    """Seconds for people.
 
-    >>> duration(75)
-    '1 min 15 s'
-    """
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
+@contextlib.contextmanager
+def resumable(console: Console, directory: Path) -> Iterator[None]:
+    """Whatever is interrupted in here says how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        words = f"interrupted; the same command with --out {directory} continues where it stopped."
+        console.print(words, markup=False, soft_wrap=True)
+        raise
 
 
 class RunProgress:

@@ -21,10 +21,11 @@ from iclab.errors import InputError, require
 from iclab.papers import PAPERS, PROFILES, Paper, select
 from iclab.report.figures import draw
 from iclab.report.page import Section, render_page
+from iclab.report.words import duration
 from iclab.runs import status
 from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
-from iclab.runs.progress import duration
+from iclab.runs.progress import resumable
 from iclab.runs.store import Store, source_digest
 
 EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
@@ -85,19 +86,11 @@ def reproduce(
     jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
     explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
     jobs += [Job(p.id, ("explorer",), settings[p.id], tuple(range(min(count, EXPLORED))), False) for p in explored]
-    with Store(directory, identity) as store:
-        try:
-            cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
-            with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
-                store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-                results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
-        except KeyboardInterrupt:
-            console.print(
-                f"interrupted; the same command with --out {directory} continues where it stopped.",
-                markup=False,
-                soft_wrap=True,
-            )
-            raise
+    with resumable(console, directory), Store(directory, identity) as store:
+        store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+        cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
+        with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
+            results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
         entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
         store.forget_trainings()
         status.forget(store)

@@ -42,8 +42,6 @@ from iclab.experiments import Trained
 from iclab.runs.checkpoints import Folder, KeptTraining
 
 MANIFEST = "manifest.json"
-
-
 LOCK = ".lock"
 TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # a file that was being written
 
@@ -68,10 +66,14 @@ class Store:
             self._check()
         except OSError as error:
             raise InputError(f"cannot write to {directory}: {error.strerror or error}.") from error
-        if not (directory / MANIFEST).exists():
-            about = {"fingerprint": self.fingerprint, "identity": self.identity, **environment(), "plan": dict(plan or {})}
-            self.write_json(MANIFEST, about)
-        self.manifest = read_manifest(directory)
+        try:
+            if not (directory / MANIFEST).exists():
+                about = {"fingerprint": self.fingerprint, "identity": self.identity, **environment(), "plan": dict(plan or {})}
+                self.write_json(MANIFEST, about)
+            self.manifest = read_manifest(directory)
+        except InputError:
+            self.close()
+            raise
         for path in directory.rglob(".*"):
             if TEMPORARY.match(path.name):
                 path.unlink(missing_ok=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import datetime
+import functools
 import importlib.metadata
+import operator
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,14 +20,15 @@ from iclab.engine import Engine
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.papers import PROFILES
-from iclab.planning import Plan, PlanningEngine
+from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.sweeps import draw_sweep, tables
+from iclab.report.words import duration
 from iclab.runs.changes import check_names, grid_values, parse, points_of
 from iclab.runs.jobs import answer
 from iclab.runs.opened import Sweep, open_sweep, shards_of
-from iclab.runs.progress import RunProgress, duration
+from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
-from iclab.runs.store import Store, from_bytes, source_digest, to_bytes
+from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
 from iclab.runs.targets import Loaded, find, load
 
 SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
@@ -76,52 +79,55 @@ def sweep(
         "version": importlib.metadata.version("iclab"), "source": source_digest(),
     }  # fmt: skip
     directory = Path(out) if out is not None else Path(f"iclab-sweep-{datetime.datetime.now():%Y%m%d-%H%M%S}")
-    layout, lines = _plan(loaded, settings, count, workers)
-    with Store(directory, identity, {"shards": layout}) as store:
-        shards = shards_of(identity, store.manifest["plan"]["shards"])
-        console.print(f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds")
-        for line in lines:
-            console.print(f"  {line}", highlight=False)
-        try:
+    with resumable(console, directory):
+        plan = kept_plan(directory)
+        if plan is None:
+            console.print(f"[dim]planning {len(points)} points[/]")
+            plan = _plan(loaded, settings, count, workers)
+        with Store(directory, identity, plan) as store:
+            shards = shards_of(identity, store.manifest["plan"]["shards"])
+            console.print(f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds")
+            for line in plan["words"]:
+                console.print(f"  {line}", highlight=False)
             _run(shards, store, executor, console)
-        except KeyboardInterrupt:
-            console.print(
-                f"interrupted; the same command with --out {directory} continues where it stopped.",
-                markup=False,
-                soft_wrap=True,
-            )
-            raise
-        finished = open_sweep(directory)
-        _write_out(finished, store, measure, console)
+            finished = open_sweep(directory)
+            _write_out(finished, store, measure, console)
     return finished
 
 
-def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> tuple[list[list[int]], list[str]]:
+def kept_plan(directory: Path) -> dict[str, Any] | None:
+    """The plan of a sweep that was begun in this folder; None if there is none."""
+    return read_manifest(directory).get("plan") if (directory / MANIFEST).exists() else None
+
+
+def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> dict[str, Any]:
     """The points of every shard, and the plan in words. Points that compile together are found by asking, not computing."""
     groups: dict[Any, list[int]] = {}
-    plans: dict[Any, Plan] = {}
+    asked: dict[Any, list[Asked]] = {}
     for number, point in enumerate(settings):
         engine = PlanningEngine()
         loaded.run(Lab(loaded.bench, point, range(seeds), engine=engine))
         key = tuple((part.program, part.members, part.steps) for part in engine.asked)
         groups.setdefault(key, []).append(number)
-        plans.setdefault(key, Plan.of(engine.asked))
+        asked.setdefault(key, engine.asked)
     layout: list[list[int]] = []
+    plans: list[Plan] = []
     largest = LARGEST.get(jax.default_backend(), 1024)
     for key, members in groups.items():
         share = -(-len(members) // (2 * workers if workers > 1 else 1))  # every worker has two to do
-        size = max(1, min(largest, share, int(SHARD_SECONDS / max(plans[key].seconds(), 1e-9))))
-        layout += [members[start : start + size] for start in range(0, len(members), size)]
-    total = sum(plans[key].seconds() * len(members) for key, members in groups.items()) / workers
-    programs = {part for key in groups for part, *_ in key}
-    trainings = sum(plans[key].trainings * len(members) for key, members in groups.items())
-    tests = sum(plans[key].evaluations * len(members) for key, members in groups.items())
-    widest = max(plan.memory for plan in plans.values()) if plans else 0
-    return layout, [
-        f"{len(settings)} points: {trainings} trainings, {tests} evaluations",
-        f"programs to compile: {len(programs)}; shards: {len(layout)}, at most {max(map(len, layout))} points together",
-        f"about {widest / 1e6:,.0f} MB of memory and {duration(total)}, compiling not counted",
+        one = Plan.of(asked[key]).seconds()
+        size = max(1, min(largest, share, int(SHARD_SECONDS / max(one, 1e-9))))
+        shards = [members[start : start + size] for start in range(0, len(members), size)]
+        layout += shards
+        plans += [Plan.of(asked[key], len(shard)) for shard in shards]
+    whole = functools.reduce(operator.add, plans)
+    words = [
+        f"{len(settings)} points: {whole.trainings} trainings, {whole.evaluations} evaluations",
+        f"programs to compile: {len(whole.programs)}; batches: {whole.batches}, in {len(layout)} shards of at most "
+        f"{max(map(len, layout))} points",
+        f"about {whole.memory / 1e6:,.0f} MB of memory and {duration(whole.seconds() / workers)}, compiling not counted",
     ]
+    return {"shards": layout, "words": words}
 
 
 def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Executor | None, console: Console) -> None:

@@ -32,7 +32,6 @@ class Loaded:
     """An experiment with its settings. `bench` begins the names of its trainings and with them their random streams."""
 
     bench: str
-    name: str
     settings: Any
     run: Callable[[Lab], xr.Dataset]
     check: Callable[[Any], None] = lambda settings: None
@@ -81,7 +80,7 @@ def load(target: Target, profile: str) -> Loaded:
     if not target.source:
         paper, name = target.id.split("/", 1)
         found = PAPERS[paper]
-        return Loaded(paper, name, found.settings[profile], found.experiments[name].run, found.check)
+        return Loaded(paper, found.settings[profile], found.experiments[name].run, found.check)
     module = _module(target)
     settings = getattr(module, "settings", None)
     if isinstance(settings, dict):
@@ -93,4 +92,4 @@ def load(target: Target, profile: str) -> Loaded:
     require(usable, f"{target.id}.py must define `settings`, an instance of a dataclass whose fields can be swept.")
     run = getattr(module, "experiment", None)
     require(callable(run), f"{target.id}.py must define `experiment(lab)`, a function that returns an xarray Dataset.")
-    return Loaded(target.id, "experiment", settings, run)  # type: ignore[arg-type]
+    return Loaded(target.id, settings, run)  # type: ignore[arg-type]

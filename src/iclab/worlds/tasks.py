@@ -33,10 +33,3 @@ def without(tasks: np.ndarray, removed: np.ndarray) -> np.ndarray:
     """The tasks of the first set that are not in the second, in their order."""
     gone = {tuple(task) for task in removed.tolist()}
     return np.array([task for task in tasks.tolist() if tuple(task) not in gone]).reshape(-1, 2)
-
-
-def covers_uniformly(tasks: np.ndarray, patterns: int) -> bool:
-    """Condition 3.2 (nonlinear-icl): each pattern has each label in exactly |T_tr| / M1 >= 1 of the tasks."""
-    share = len(tasks) / patterns
-    counts = np.array([np.bincount(tasks[:, side], minlength=patterns) for side in (0, 1)])
-    return share >= 1 and bool(np.all(counts == share))

@@ -47,6 +47,7 @@ class Settings(DeepSettings):
     trend_prompts: int = 500
     comparison_prompts: int = 250
     rate_steps: int = 1500  # T where exponents are measured
+    rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     gpt2_step_size: float = 1e-3
     gpt2_batch: int = 60  # every pattern × every step once, as for one layer
     gpt2_steps: int = 400
@@ -59,7 +60,7 @@ class Settings(DeepSettings):
             require_fraction(name, getattr(self, name))
         sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
                  "initial_scale", "step_size", "batch", "steps", "record_every", "prompts", "trend_prompts",
-                 "comparison_prompts", "rate_steps")  # fmt: skip
+                 "comparison_prompts", "rate_steps", "rate_programs")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
             self.test_patterns <= self.patterns,
@@ -187,7 +188,7 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 PROFILES = {
     "smoke": Settings(
-        steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
+        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
         longest_comparison=40, **SMOKE
     ),
     "quick": Settings(),

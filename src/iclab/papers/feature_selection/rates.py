@@ -16,20 +16,15 @@ from iclab.evaluation import expect
 from iclab.experiments import Lab
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.settings import Settings, recipe, symbols, unstated
-from iclab.papers.laws import TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
+from iclab.papers.laws import LOSSES, TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
 from iclab.papers.paper import Experiment
 from iclab.probes.attention import attention_mass
-from iclab.statistics import Criterion
+from iclab.statistics import log_slope
 from iclab.training import Member
 
 LOWS = (0.3, 0.45, 0.6, 0.9, 1.2)  # λ_*, with λ ~ U(λ_*, 1.2)
 NOISES = (0.0, 0.05, 0.09, 0.12, 0.14)  # τ; 1 - ε_m - τ M1 = 0.75 ... 0.05
 FRACTIONS = (0.55, 0.6, 0.7, 0.8, 1.0)  # α; C - 1/α = 0.18 ... 1 with C = 2
-LOSSES = {
-    "training loss (fresh prompts) below 0.1": Criterion(0.1, window=3),
-    "training loss below 0.5": Criterion(0.5, window=3),
-    "training loss below 0.02": Criterion(0.02, window=3),
-}
 PAPER = "feature-selection"
 
 
@@ -109,13 +104,7 @@ def approach_exponent(results: Results) -> xr.DataArray:
     """The slope of log(attention elsewhere) against log T over the last decade of steps, per seed."""
     data = results["approach"]["attention_other"]
     late = data.isel(step=np.flatnonzero(data["step"].values >= max(1, int(data["step"][-1]) / 10)))
-    times = np.log(late["step"].values.astype(float))
-
-    def slope(values: np.ndarray) -> float:
-        usable = len(values) >= 2 and bool(np.all(np.isfinite(values))) and bool(np.all(values > 0))
-        return float(np.polyfit(times, np.log(values), 1)[0]) if usable else np.nan
-
-    return xr.apply_ufunc(slope, late, input_core_dims=[["step"]], vectorize=True, output_dtypes=[float])
+    return log_slope(late, "step")
 
 
 def claims(s: Settings) -> list[Claim]:

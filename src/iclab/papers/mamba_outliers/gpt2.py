@@ -31,9 +31,12 @@ from iclab.worlds.outliers import LabelRule
 
 TASKS = "18 tasks"
 SEEN = ("all", "seen")  # tested on all 30 tasks as the paper does, or on the 18 it was trained on
+FEWER = "Prompts per member were halved after the first run, to save time; no verdict changed by it."
 AFTERWARDS = {
-    "beyond-gpt2-*": "Prompts per member were halved after the first run, to save time; no verdict changed by it. Before the rule was written GPT-2's training loss in domain had been seen (2 seeds, two step sizes), and the "
-    "one-layer models' results.",
+    "beyond-gpt2-*": "Before the rule was written GPT-2's training loss in domain had been seen (2 seeds, two step sizes), and the one-layer "
+    "models' results.",
+    "beyond-gpt2-outliers-magnitude*": FEWER,
+    "beyond-gpt2-fig1-magnitude*": FEWER,
     "beyond-gpt2-*-seen-*": "Row added after the first run, in which GPT-2 failed on tasks it had not seen with and without outliers, to "
     "tell outliers from tasks. The rule is that of all tasks.",
 }

@@ -54,6 +54,7 @@ class Settings(DeepSettings):
     prompts: int = 10_000  # fresh prompts per member where an error below 0.01 is claimed
     trend_prompts: int = 2_000  # fresh prompts per member where a trend is claimed
     rate_steps: int = 1000  # T where exponents are measured
+    rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
     gpt2_task_shifts: int = 4  # U of GPT-2
     gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
@@ -63,7 +64,7 @@ class Settings(DeepSettings):
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("label_dimension", "steps", "record_every", "prompts", "trend_prompts", "baseline_prompts", "batch",
-                 "rate_steps", "neurons", "train_length", "test_length", "step_size", "initial_scale",
+                 "rate_steps", "rate_programs", "neurons", "train_length", "test_length", "step_size", "initial_scale",
                  "label_norm")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(
@@ -237,7 +238,9 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2, **SMOKE),
+    "smoke": Settings(
+        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2, **SMOKE
+    ),
     "quick": Settings(),
     "paper": Settings(
         steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100,

@@ -47,7 +47,7 @@ def trained(lab: Lab, kind: Kind, printed: bool = False) -> Trained:
     s: Settings = lab.settings
     name = f"{kind.value}{'-printed' * printed}"
     recipes = {name: lambda seed: recipe(s, kind, printed)}
-    at_most = s.few_seeds if printed or kind is Kind.qa_icl else None
+    at_most = s.printed_seeds if printed else None
     return lab.train(name, recipes, s.record_at(kind), (observe,), cross_entropy, best_of="stopping", at_most=at_most)
 
 
@@ -152,7 +152,7 @@ def prompts(lab: Lab) -> xr.Dataset:
 EXPERIMENTS = {
     "qa": Experiment(qa, cost=25),
     "icl": Experiment(icl, cost=25),
-    "qa-icl": Experiment(qa_icl, cost=40),
+    "qa-icl": Experiment(qa_icl, cost=70),
     "printed": Experiment(printed, cost=13),
     "tests": Experiment(tests, cost=20),
     "uses": Experiment(uses, cost=10),

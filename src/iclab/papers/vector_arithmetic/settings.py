@@ -41,7 +41,7 @@ class Settings:
     value_step_scale: float = 0.4  # q_V
     steps: int = 2000  # epochs on QA
     icl_steps: int = 2000  # epochs on ICL and QA-ICL
-    few_seeds: int = 4  # at most, on the long QA-ICL prompts and with the printed step sizes
+    printed_seeds: int = 4  # at most, with the printed step sizes
     record_every: int = 100
     prompts: int = 10_000  # fresh prompts per member where an error below 0.01 is claimed
     trend_prompts: int = 2_000  # where less is claimed
@@ -49,7 +49,7 @@ class Settings:
     def __post_init__(self) -> None:
         sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
                  "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps",
-                 "few_seeds", "record_every", "prompts", "trend_prompts")  # fmt: skip
+                 "printed_seeds", "record_every", "prompts", "trend_prompts")  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
         require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")
@@ -170,5 +170,5 @@ PROFILES = {
         steps=20, icl_steps=20, record_every=10, prompts=250, trend_prompts=250, sentence_pairs=1, common_length=5
     ),
     "quick": Settings(),
-    "paper": Settings(dimension=3000, icl_steps=5000, few_seeds=32),
+    "paper": Settings(dimension=3000, icl_steps=5000, printed_seeds=32),
 }

@@ -13,6 +13,8 @@ from iclab.errors import require, require_positive
 from iclab.models.gpt2 import GPT2Settings
 from iclab.training import Cosine, Training
 
+TOPIC = "gpt2"
+
 
 @dataclasses.dataclass(frozen=True)
 class DeepSettings:

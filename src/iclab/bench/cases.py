@@ -9,7 +9,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from iclab import ensemble
+import equinox as eqx
+import jax
+import numpy as np
+
 from iclab.experiments import Recipe
 from iclab.losses import Loss, cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
@@ -37,11 +40,9 @@ class Case:
     def members(self, count: int) -> Member:
         """So many seeds of this training."""
         made = self.recipe()
-        one = [
-            Member(ensemble.member_key(f"bench/{self.name}", seed), made.world, made.model, made.training)
-            for seed in range(count)
-        ]
-        return ensemble.stack(one)
+        one = Member(jax.random.key(0), made.world, made.model, made.training)
+        many = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0))
+        return eqx.tree_at(lambda m: m.key, many, jax.random.split(jax.random.key(0), count))
 
 
 def _steps(batch: int, products: float) -> float:

@@ -208,7 +208,7 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
         optimiser.zero_grad()
         value.backward()
         optimiser.step()
-        return value
+        return value.detach()
 
     return step
 

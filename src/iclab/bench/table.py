@@ -60,7 +60,7 @@ def table(found: dict[str, Any]) -> Table:
     title = (
         f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at {machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
     )
-    shown = Table(title=title, title_justify="left", box=None)
+    shown = Table(title=title, title_justify="left", box=None, min_width=110)
     for column in (
         "model",
         "model-steps/s",

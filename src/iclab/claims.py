@@ -1,9 +1,10 @@
 """Claims: what a theorem or a figure says, as something a run can answer.
 
-A claim has one or more checks. A check is a statistic with one number per training seed and a rule that was written before
-the claim was first judged; what was chosen later says so (`Claim.afterwards`). A check's verdict compares the 95 % interval
-of the mean over seeds with the rule: `reproduced` when the interval lies inside, `differs` when it lies outside, `inconclusive`
-when it straddles. A claim is reproduced when all its checks are, differs when any does, and is inconclusive otherwise.
+A claim has one or more checks. A check is a statistic with one number per training seed, or per prompt where one given model
+is asked, and a rule that was written before the claim was first judged; what was chosen later says so (`Claim.afterwards`). A
+check's verdict compares the 95 % interval of the mean over seeds (or prompts) with the rule: `reproduced` when the interval
+lies inside, `differs` when it lies outside, `inconclusive` when it straddles. A claim is reproduced when all its checks are,
+differs when any does, and is inconclusive otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from iclab.statistics import Interval, interval
+from iclab.statistics import Interval, estimator
 
 Results = Mapping[str, xr.Dataset]
 
@@ -77,7 +78,9 @@ def within(low: float, high: float) -> Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One statistic and its rule. `statistic(results)` has the dimension "seed" only; `bounds` is its possible range."""
+    """One statistic and its rule. `statistic(results)` has one dimension, "seed" or "prompt": the interval is over it.
+    `bounds` is its possible range.
+    """
 
     name: str
     rule: Rule
@@ -148,8 +151,10 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
     checks = []
     for check in claim.checks:
         values = check.statistic(results)
-        found = interval(values.values, check.bounds)
-        verdict = check.rule.verdict(found) if attempted else Verdict.not_attempted
+        (unit,) = map(str, values.dims)
+        found = estimator(unit)(values.values, check.bounds)
+        asked = attempted and (found.seeds > 0 or unit == "seed")  # a model without attention cannot be asked about it
+        verdict = check.rule.verdict(found) if asked else Verdict.not_attempted
         checks.append(
             {
                 "name": check.name,
@@ -158,6 +163,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
                 "rule_high": _plain(check.rule.high),
                 "verdict": verdict,
                 **{key: _plain(value) for key, value in dataclasses.asdict(found).items()},
+                "unit": unit,
                 "values": [_plain(value) for value in values.values],
             }
         )
@@ -177,6 +183,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "high": deciding["high"],
         "seeds": deciding["seeds"],
         "lost_seeds": deciding["lost"],
+        "unit": deciding["unit"],
         "checks": checks,
         "unstated": list(claim.unstated),
         "choice": claim.choice,

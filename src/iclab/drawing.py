@@ -57,8 +57,8 @@ def curve(
     axis: Axes, data: xr.DataArray, x: str, *, label: str, colour: int = 0, bounds: tuple[float, float] = (-np.inf, np.inf),
     **line: Any,
 ) -> None:  # fmt: skip
-    """The mean over seeds against coordinate x, with its interval as a band."""
-    mean, low, high = band(data.transpose(..., x), bounds)
+    """The mean over seeds (over prompts, where data have those) against coordinate x, with its interval as a band."""
+    mean, low, high = band(data.transpose(..., x), bounds, "prompt" if "prompt" in data.dims else "seed")
     chosen = COLOURS[colour % len(COLOURS)]
     look: dict[str, Any] = {"lw": 1.6, "marker": "o", "ms": 3} | line
     axis.plot(data[x], mean, color=chosen, label=label, **look)

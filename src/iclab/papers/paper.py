@@ -52,6 +52,9 @@ class Paper:
     "explorer", which no claim needs and which runs with a few seeds where the whole paper is asked for.
 
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
+    `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
+
+    `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but once.
     """
 
     id: str
@@ -61,9 +64,11 @@ class Paper:
     experiments: Mapping[str, Experiment]
     claims: Callable[[Any], tuple[Claim, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
-    symbols: Callable[[Any], SymbolsBase]
-    theorems: Callable[[Any, float], tuple[Theorem, ...]]
+    symbols: Callable[[Any], SymbolsBase] = lambda settings: SymbolsBase()
+    theorems: Callable[[Any, float], tuple[Theorem, ...]] = lambda symbols, constant: ()
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None
+    lacking: Callable[[Any], str] = lambda settings: ""
+    unit: str = "seed"
     equation: str = ""
     explore: Callable[[xr.Dataset, Any], Exploration] | None = None

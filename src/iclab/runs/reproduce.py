@@ -67,6 +67,13 @@ def reproduce(
     check_names("--set", list(changes), {paper.id: paper.settings[profile] for paper in papers})
     settings = {paper.id: override(paper.settings[profile], changes) for paper in papers}
     claims = select(ids, settings, only)
+    for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
+        sentence = paper.lacking(settings[paper.id])
+        require(not ids, f"{paper.id}: {sentence}.")
+        console.print(f"{paper.id} left out: {sentence}.", markup=False, highlight=False, soft_wrap=True)
+        papers.remove(paper)
+        settings.pop(paper.id)
+        claims = [claim for claim in claims if claim.paper != paper.id]
     for paper in papers:
         paper.check(settings[paper.id])
     prepare_jax()
@@ -83,7 +90,8 @@ def reproduce(
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
-    jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], tuple(range(count)), save_models) for p in papers]
+    seeds_of = {p.id: tuple(range(count if p.unit == "seed" else 1)) for p in papers}
+    jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], seeds_of[p.id], save_models) for p in papers]
     explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
     jobs += [Job(p.id, ("explorer",), settings[p.id], tuple(range(min(count, EXPLORED))), False) for p in explored]
     with resumable(console, directory), Store(directory, identity) as store:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -55,24 +54,28 @@ def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.
     would have no width: what none of them showed may still happen as often as Wilson's bound says, and moves the mean by as
     much.
 
-    >>> over_prompts(np.ones(20), bounds=(0, 1))
-    Interval(measured=1.0, low=0.8388748419471808, high=1.0, seeds=20, lost=0)
+    >>> round(over_prompts(np.ones(20), bounds=(0, 1)).low, 3)
+    0.839
     """
     plain = interval(values, bounds)
     finite = np.asarray(values, float)[np.isfinite(values)]
     if plain.seeds < 2 or not np.isfinite(bounds).all():
         return plain
     if np.ptp(finite) == 0:
-        unseen, value = float(_wilson(0, len(finite)).high), plain.measured
+        unseen, value = _wilson(0.0, len(finite))[1], plain.measured
         return dataclasses.replace(plain, low=value - unseen * (value - bounds[0]), high=value + unseen * (bounds[1] - value))
     if bounds != (0.0, 1.0) or not np.isin(finite, (0.0, 1.0)).all():
         return plain
-    found = _wilson(int(finite.sum()), len(finite))
-    return dataclasses.replace(plain, low=float(found.low), high=float(found.high))
+    low, high = _wilson(plain.measured, len(finite))
+    return dataclasses.replace(plain, low=low, high=high)
 
 
-def _wilson(right: int, count: int) -> Any:
-    return scipy.stats.binomtest(right, count).proportion_ci(LEVEL, method="wilson")
+def _wilson(share: float, count: int) -> tuple[float, float]:
+    """The shares from which this one is no further away than 95 % of samples of this size are."""
+    squared = float(scipy.stats.norm.ppf(0.5 + LEVEL / 2)) ** 2
+    centre = (share + squared / (2 * count)) / (1 + squared / count)
+    half = np.sqrt(squared * (share * (1 - share) + squared / (4 * count)) / count) / (1 + squared / count)
+    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
 
 
 def estimator(unit: str) -> Callable[..., Interval]:

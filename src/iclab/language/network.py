@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from iclab.errors import InputError, require
 TOKENS_AT_ONCE = 2048  # padded tokens of a batch: enough to keep two cores busy, small enough for a laptop
 
 
+@runtime_checkable
 class Edit(Protocol):
     """A change inside the network while a batch runs."""
 

@@ -13,7 +13,7 @@ import xarray as xr
 from iclab.experiments import Lab
 from iclab.language.words import LABEL_TASKS
 from iclab.papers.language_model.asking import Bench, bench, measured
-from iclab.papers.language_model.labels import Labelled, accuracy, label_tasks, labelled
+from iclab.papers.language_model.labels import Labelled, label_tasks, labelled
 from iclab.papers.language_model.settings import Settings
 
 ORDERS = ("labels", "shuffled labels")
@@ -31,13 +31,13 @@ def attention(lab: Lab) -> xr.Dataset:
     }
     variables = {
         "share": ("order", "task", "prompt", "block"), "head_share": ("order", "task", "prompt"), "chosen_block": ("task",),
-        "chosen_head": ("task",), "right": ("order", "task", "prompt"),
+        "chosen_head": ("task",),
     }  # fmt: skip
 
     def compute() -> dict[str, np.ndarray]:
         found: dict[str, list] = {name: [] for name in variables}
         for task in label_tasks(one):
-            queries, held = task.test[: s.label_prompts], task.held_out[: max(4, s.held_out_prompts)]
+            queries, held = task.test[: s.label_prompts], task.held_out[: max(4, 2 * s.held_out_prompts)]
             if not one.model.has_attention:
                 for name, dims in variables.items():
                     found[name].append(np.full([len(coordinates[dim]) for dim in dims if dim != "task"], np.nan))
@@ -51,8 +51,7 @@ def attention(lab: Lab) -> xr.Dataset:
             found["head_share"].append([m[0, :, block, head] / m[:, :, block, head].sum(0) for m in masses])
             found["chosen_block"].append(block + 1)
             found["chosen_head"].append(head)
-            found["right"].append([accuracy(one, prompts)[0] for prompts in orders])
-            lab.report("language-model: attention", len(found["right"]) / len(LABEL_TASKS))
+            lab.report("language-model: attention", len(found["share"]) / len(LABEL_TASKS))
         return {name: np.stack(parts, axis=variables[name].index("task")) for name, parts in found.items()}
 
     return measured(lab, coordinates, variables, compute)

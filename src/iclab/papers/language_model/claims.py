@@ -19,15 +19,17 @@ PAPER = "language-model"
 UNIT, SIGNED = (0.0, 1.0), (-1.0, 1.0)
 FIGURE_TASK = "country-capital"  # the task of Fig. 1 (a), (b)
 LITTLE = 0.1  # accuracy that is lost where a paper says that none is
-SCOUTED = "Before the rule was written, held-out examples had been looked at"
+SCOUTED = "Before the rule was written two or three test prompts per task had been run to see that the code works, and on held-out examples"
+MORE = "The first run had 32 prompts per task and was inconclusive in most of these rows; now there are 48."
 AFTERWARDS = {
-    "fig1*": f"{SCOUTED}: few-shot accuracy by separator and the cosines of Fig. 1 at every layer. ‘x + o = y’ was seen to fail there as it "
+    "fig1*": f"{SCOUTED} few-shot accuracy by separator and the cosines of Fig. 1 at every layer. ‘x + o = y’ was seen to fail there as it "
     "stands, so rows that ask for its direction only were added beside it.",
-    "beyond-attention*": f"{SCOUTED}: few-shot accuracy with 8 and 16 demonstrations. Three test prompts had been run to see that the code works.",
-    "beyond-pruning*": f"{SCOUTED}: accuracy with 10 and 30 % of the neurons gone, which is why the rates are small.",
-    "beyond-outliers*": f"{SCOUTED}: few-shot accuracy with 8 and 16 demonstrations, no outliers. Three test prompts had been run to see that the "
-    "code works.",
-    "beyond-steps*": f"{SCOUTED}: accuracy with and without steps, no errors, with 6 and 10 demonstrations.",
+    "beyond-attention*": f"{SCOUTED} few-shot accuracy with 8 and 16 demonstrations. The "
+    "first run chose the head on 8 held-out queries and found 0.51 and 0.84; now on 16, because 8 are few to choose among 270 heads by. "
+    + MORE,
+    "beyond-pruning*": f"{SCOUTED} accuracy with 10 and 30 % of the neurons gone, which is why the rates are small.",
+    "beyond-outliers*": f"{SCOUTED} few-shot accuracy with 8 and 16 demonstrations, no outliers. {MORE}",
+    "beyond-steps*": f"{SCOUTED} accuracy with and without steps, no errors, with 6 and 10 demonstrations.",
     "beyond-interventions": "Chosen after the interventions had been run on two held-out prompts per task.",
 }
 RULE_WORDS = {"flip": "flipped labels", "target": "one target label", "random": "random labels"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,6 +20,7 @@ from iclab.statistics import band
 UNIT = (0.0, 1.0)
 SHOWN = (FIGURE_TASK, "country-language")  # Fig. 1 draws two tasks of factual recall
 DRAWN = 8  # pairs in a projection
+CONTROLS = {"other task": "another task's vector", "shuffled labels": "vector of shuffled answers", "random": "random vector"}
 
 
 def _together(data: xr.DataArray) -> xr.DataArray:
@@ -46,6 +48,12 @@ def fig1(results: Results, settings: Settings) -> Figure:
         for start, end in zip(points[:, 0], points[:, 2], strict=True):
             flat.plot(*np.stack([start[:2], end[:2]]).T, color="#bbbbbb", lw=0.6, zorder=0)
             solid.plot(*np.stack([start, end]).T, color="#bbbbbb", lw=0.6)
+        for number, name in ((0, "query"), (2, "answer")):
+            for point, word in zip(points[:, number], data[name].sel(task=task).values, strict=False):
+                side: dict[str, Any] = {"ha": "right", "xytext": (-4, -2)} if number == 0 else {"ha": "left", "xytext": (4, -2)}
+                flat.annotate(str(word), point[:2], textcoords="offset points", fontsize=7, color=COLOURS[number], **side)
+        flat.margins(x=0.15)
+        solid.set_xlabel("along o", fontsize=8)
         flat.set_xlabel("along o")
         flat.set_ylabel("across o")
         flat.legend(loc="best")
@@ -72,8 +80,7 @@ def _levels(axis: Axes, data: xr.DataArray, places: np.ndarray) -> None:
 def patching(results: Results, settings: Settings) -> Figure:
     """Zero-shot accuracy on unseen queries with a task vector at each place, against none, few-shot, and the controls."""
     data = results["task-vectors"]
-    titles = tuple(f"the task vector {mode}" for mode in data["mode"].values)
-    figure, axes = panels(2, titles, width=5.6, height=3.6)
+    figure, axes = panels(2, ("the task vector added to the stream", "in the stream's stead"), width=5.6, height=3.6)
     for axis, mode in zip(axes, data["mode"].values, strict=True):
         curve(axis, _together(data["patched_right"].sel(mode=mode)), "place", label="its own vector", bounds=UNIT)
         _levels(axis, data["right"], data["place"].values)
@@ -82,8 +89,10 @@ def patching(results: Results, settings: Settings) -> Figure:
             mean, low, high = band(_together(data["control_right"].sel(mode=mode, vector=vector)), UNIT, "prompt")
             at = place + 0.5 * (colour - 5)
             spread = [[float(mean - low)], [float(high - mean)]]
-            axis.errorbar([at], [float(mean)], spread, fmt="s", ms=4, color=COLOURS[colour % len(COLOURS)], label=f"{vector}")
-        threshold(axis, place, "chosen on held-out queries", vertical=True)
+            axis.errorbar(
+                [at], [float(mean)], spread, fmt="s", ms=4, color=COLOURS[colour % len(COLOURS)], label=CONTROLS[str(vector)]
+            )
+        threshold(axis, place, "chosen", vertical=True)
         axis.set_xlabel("place in the residual stream")
         axis.set_ylabel("accuracy")
         axis.set_ylim(-0.02, 1.02)

@@ -21,7 +21,7 @@ class Settings:
     held_out_prompts: int = 8  # queries on which separator, places and heads are chosen
     place_stride: int = 2  # every second place of the residual stream is patched
     label_demonstrations: int = 12  # of the two-label tasks, half of each label
-    label_prompts: int = 32
+    label_prompts: int = 48
     pruning_prompts: int = 16
     step_demonstrations: int = 8
     step_prompts: int = 24

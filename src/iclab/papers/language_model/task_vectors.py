@@ -53,7 +53,9 @@ def task_vectors(lab: Lab) -> xr.Dataset:
         vectors, means = extract(one, found)
         return _answers(lab, one, found, places, vectors, means) | _geometry(one, found, vectors["own"]) | _static(one, found)
 
-    return measured(lab, coordinates, variables, compute)
+    pairs = [task.test[: s.prompts] for task in tasks(one, WORD_TASKS, WORD_TESTS)]
+    names = {name: (("task", "prompt"), [[e[at] for e in row] for row in pairs]) for name, at in (("query", 0), ("answer", -1))}
+    return measured(lab, coordinates, variables, compute).assign_coords(names)
 
 
 def extract(one: Bench, found: list[Task]) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -14,10 +14,10 @@ from iclab.language import words
 from iclab.language.loading import load
 from iclab.language.prompts import deranged, draw
 from iclab.papers.language_model.asking import Bench, tasks, with_demonstrations
+from iclab.papers.language_model.geometry import axes_of, cosine
 from iclab.papers.language_model.labels import TRIGGER, Outliers, label_tasks, labelled
 from iclab.papers.language_model.settings import STEP_TESTS, WORD_TESTS, Settings
 from iclab.papers.language_model.steps import erroneous
-from iclab.papers.language_model.task_vectors import axes_of, cosine
 
 NAMES = (*words.WORD_TASKS, *words.LABEL_TASKS, *words.TWO_STEP_TASKS)
 
@@ -84,7 +84,7 @@ def test_shuffled_answers_are_the_same_demonstrations_with_nobodys_own_answer(on
 @pytest.mark.parametrize("rule", ["flip", "target", "random"])
 @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.75])
 def test_outliers_are_so_many_marked_with_the_label_their_rule_says(one, name, rule, fraction):
-    task = next(task for task in label_tasks(one) if task.name == name)
+    task = next(task for task in label_tasks() if task.name == name)
     clean = labelled(one, task, task.test[:4], "outliers")
     changed = labelled(one, task, task.test[:4], "outliers", Outliers(fraction, rule))
     for before, after in zip(clean, changed, strict=True):
@@ -107,7 +107,7 @@ def test_outliers_are_so_many_marked_with_the_label_their_rule_says(one, name, r
 
 
 def test_outliers_sit_where_they_are_put_and_may_be_unmarked(one):
-    task = label_tasks(one)[0]
+    task = label_tasks()[0]
 
     def places(**more):
         (item,) = labelled(one, task, task.test[:1], "outliers", Outliers(0.5, "flip", **more))
@@ -119,7 +119,7 @@ def test_outliers_sit_where_they_are_put_and_may_be_unmarked(one):
 
 
 def test_labels_without_a_meaning_change_sides(one):
-    task = label_tasks(one)[1]
+    task = label_tasks()[1]
     sides = {
         (query[-1], item.choices[0]) for query, item in zip(task.test, labelled(one, task, task.test[:20], "x"), strict=False)
     }
@@ -127,7 +127,7 @@ def test_labels_without_a_meaning_change_sides(one):
 
 
 def test_shuffled_labels_keep_the_demonstrations_and_the_balance(one):
-    task = label_tasks(one)[0]
+    task = label_tasks()[0]
     plain = labelled(one, task, task.test[:8], "attention")
     mixed = labelled(one, task, task.test[:8], "attention", shuffled=True)
     for a, b in zip(plain, mixed, strict=True):

@@ -286,6 +286,10 @@ def doctor() -> None:
         soft_wrap=True,
     )
     OUT.print(f"papers: {', '.join(PAPERS)}; profiles: {', '.join(PROFILES)}", markup=False, highlight=False)
+    for paper in PAPERS.values():
+        lacking = paper.lacking(paper.settings["quick"])
+        if lacking:
+            OUT.print(f"{paper.id}: {lacking}", markup=False, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory() as folder:
         running.reproduce("feature-selection/thm1", profile="smoke", out=Path(folder) / "run")
     OUT.print("a small training ran: all is well")

@@ -15,7 +15,10 @@ import io
 import logging
 import os
 import shutil
+import socket
 import tempfile
+import urllib.parse
+import urllib.request
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,10 +96,20 @@ def _from_hub(name: str) -> tuple[Any, Any]:
         try:
             return _read(name, local_files_only=True)  # what was downloaded before needs no network
         except OSError:
+            _reach_the_hub()
             return _read(name)
     except Exception as error:
         advice = "it is unknown or gated there, or there is no network; a downloaded folder or a GGUF file works too"
         raise InputError(f"model={name}: cannot be loaded from the hub: {advice}.") from error
+
+
+def _reach_the_hub() -> None:
+    """Fail at once where there is no way to the hub: its client would try for a minute. A proxy is believed to know the way."""
+    from huggingface_hub import constants
+
+    if not urllib.request.getproxies().get("https"):
+        place = urllib.parse.urlsplit(constants.ENDPOINT)
+        socket.create_connection((place.hostname or "", place.port or 443), timeout=10).close()
 
 
 def _from_gguf(file: Path) -> tuple[Any, Any]:
@@ -136,7 +149,9 @@ def _quiet() -> Iterator[None]:
     """No progress bars, no advice: what goes wrong is an exception."""
     from transformers.utils import logging as chatter
 
-    before, level = chatter.is_progress_bar_enabled(), chatter.get_verbosity()
+    hub = logging.getLogger("huggingface_hub")
+    before, level, heard = chatter.is_progress_bar_enabled(), chatter.get_verbosity(), hub.level
+    hub.setLevel(logging.CRITICAL)
     chatter.disable_progress_bar()
     chatter.set_verbosity(logging.CRITICAL)
     try:
@@ -145,6 +160,7 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         chatter.set_verbosity(level)
+        hub.setLevel(heard)
         if before:
             chatter.enable_progress_bar()
 

@@ -26,7 +26,7 @@ def attention(lab: Lab) -> xr.Dataset:
     coordinates = {
         "order": ORDERS,
         "task": LABEL_TASKS,
-        "prompt": range(s.label_prompts),
+        "prompt": range(s.attention_prompts),
         "block": range(1, one.model.depth + 1),
     }
     variables = {
@@ -36,8 +36,8 @@ def attention(lab: Lab) -> xr.Dataset:
 
     def compute() -> dict[str, np.ndarray]:
         found: dict[str, list] = {name: [] for name in variables}
-        for task in label_tasks(one):
-            queries, held = task.test[: s.label_prompts], task.held_out[: max(4, 2 * s.held_out_prompts)]
+        for task in label_tasks():
+            queries, held = task.test[: s.attention_prompts], task.held_out[: max(4, 2 * s.held_out_prompts)]
             if not one.model.has_attention:
                 for name, dims in variables.items():
                     found[name].append(np.full([len(coordinates[dim]) for dim in dims if dim != "task"], np.nan))

@@ -13,14 +13,20 @@ from matplotlib.figure import Figure
 from iclab.claims import Results
 from iclab.drawing import COLOURS, curve, panels, threshold
 from iclab.papers.language_model.claims import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank
+from iclab.papers.language_model.geometry import KINDS
 from iclab.papers.language_model.settings import Settings
-from iclab.papers.language_model.task_vectors import KINDS
 from iclab.statistics import band
 
 UNIT = (0.0, 1.0)
 SHOWN = (FIGURE_TASK, "country-language")  # Fig. 1 draws two tasks of factual recall
 DRAWN = 8  # pairs in a projection
-CONTROLS = {"other task": "another task's vector", "shuffled labels": "vector of shuffled answers", "random": "random vector"}
+POINTS = (COLOURS[4], COLOURS[5], COLOURS[6], COLOURS[0])
+CONTROLS = {
+    "other task": "another task's vector",
+    "shuffled labels": "vector of shuffled answers",
+    "random": "random vector",
+    "static offset": "static offset of words",
+}
 
 
 def _together(data: xr.DataArray) -> xr.DataArray:
@@ -87,11 +93,9 @@ def patching(results: Results, settings: Settings) -> Figure:
         place = float(data["chosen"].sel(mode=mode))
         for colour, vector in enumerate(data["vector"].values, start=4):
             mean, low, high = band(_together(data["control_right"].sel(mode=mode, vector=vector)), UNIT, "prompt")
-            at = place + 0.5 * (colour - 5)
+            at = place + 0.5 * (colour - 5.5)
             spread = [[float(mean - low)], [float(high - mean)]]
-            axis.errorbar(
-                [at], [float(mean)], spread, fmt="s", ms=4, color=COLOURS[colour % len(COLOURS)], label=CONTROLS[str(vector)]
-            )
+            axis.errorbar([at], [float(mean)], spread, fmt="s", ms=4, color=POINTS[colour - 4], label=CONTROLS[str(vector)])
         threshold(axis, place, "chosen", vertical=True)
         axis.set_xlabel("place in the residual stream")
         axis.set_ylabel("accuracy")
@@ -160,14 +164,8 @@ def outliers(results: Results, settings: Settings) -> Figure:
     figure, axes = panels(2, tuple(TASK_WORDS[str(task)] for task in data["task"].values), width=5.6)
     for axis, task in zip(axes, data["task"].values, strict=True):
         for colour, rule in enumerate(data["rule"].values):
-            curve(
-                axis,
-                data["right"].sel(task=task, rule=rule),
-                "fraction",
-                label=RULE_WORDS[str(rule)],
-                colour=colour,
-                bounds=UNIT,
-            )
+            part = data["right"].sel(task=task, rule=rule).dropna("fraction", how="all")
+            curve(axis, part, "fraction", label=RULE_WORDS[str(rule)], colour=colour, bounds=UNIT)
         threshold(axis, 0.5, "chance")
         axis.set_xlabel("fraction of outliers α")
         axis.set_ylabel("accuracy")

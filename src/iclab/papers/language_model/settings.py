@@ -21,7 +21,8 @@ class Settings:
     held_out_prompts: int = 8  # queries on which separator, places and heads are chosen
     place_stride: int = 2  # every second place of the residual stream is patched
     label_demonstrations: int = 12  # of the two-label tasks, half of each label
-    label_prompts: int = 48
+    label_prompts: int = 40
+    attention_prompts: int = 24  # of the same tasks
     pruning_prompts: int = 16
     step_demonstrations: int = 8
     step_prompts: int = 24
@@ -29,7 +30,12 @@ class Settings:
     def __post_init__(self) -> None:
         require(bool(self.model), "model is empty; give smollm2, a folder, a GGUF file or a name on the hub.")
         require_positive(**{name: value for name, value in dataclasses.asdict(self).items() if name != "model"})
-        for name, most in (("prompts", WORD_TESTS), ("label_prompts", LABEL_TESTS), ("step_prompts", STEP_TESTS)):
+        for name, most in (
+            ("prompts", WORD_TESTS),
+            ("label_prompts", LABEL_TESTS),
+            ("attention_prompts", LABEL_TESTS),
+            ("step_prompts", STEP_TESTS),
+        ):
             require(getattr(self, name) <= most, f"{name} is {getattr(self, name)}; the tasks have {most} queries to test on.")
         require(self.pruning_prompts <= self.prompts, f"pruning_prompts is {self.pruning_prompts}; prompts is {self.prompts}.")
         for name, most in (
@@ -48,10 +54,13 @@ class Settings:
 PROFILES = {
     "smoke": Settings(
         demonstrations=2, prompts=2, held_out_prompts=2, place_stride=15, label_demonstrations=4, label_prompts=3,
-        pruning_prompts=2, step_demonstrations=4, step_prompts=3,
+        attention_prompts=3, pruning_prompts=2, step_demonstrations=4, step_prompts=3,
     ),
     "quick": Settings(),
-    "paper": Settings(prompts=28, held_out_prompts=16, place_stride=1, label_prompts=60, pruning_prompts=28, step_prompts=30),
+    "paper": Settings(
+        prompts=28, held_out_prompts=16, place_stride=1, label_prompts=60, attention_prompts=60, pruning_prompts=28,
+        step_prompts=30,
+    ),
 }  # fmt: skip
 
 

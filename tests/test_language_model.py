@@ -121,6 +121,15 @@ def test_a_piece_of_work_for_another_machine_comes_back_as_it_is(small_run, llam
     xr.testing.assert_equal(run.results[name].drop_attrs(), small_run.results[name].drop_attrs())
 
 
+@EXTRA
+def test_an_experiment_is_swept_like_any_other(llama, tmp_path):
+    changes = {"model": str(llama)}
+    swept = iclab.sweep(
+        "language-model/steps", {"step_demonstrations": "4,8"}, profile="smoke", out=tmp_path / "s", changes=changes
+    )
+    assert swept.data["right"].sizes["step_demonstrations"] == 2 and (tmp_path / "s" / "sweep.png").exists()
+
+
 def planted(**values):
     """Results in which every accuracy is what is asked for, by experiment and form."""
     prompts, tasks = 20, 2

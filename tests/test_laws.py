@@ -105,7 +105,8 @@ def test_a_boundary_is_drawn_on_the_cells_of_its_settings(tmp_path):
 def test_only_selects_by_topic():
     rates = select((), only="rates")
     assert {claim.topic for claim in rates} == {"rates"} and {claim.paper for claim in rates} == set(PAPERS) - {
-        "vector-arithmetic"
+        "vector-arithmetic",
+        "language-model",
     }
     some = select(["nonlinear-icl/thm3.3"], only="rates")
     assert [claim.id.split("/")[1] for claim in some] == ["thm3.3-strength", "thm3.3-patterns", "thm3.3-region"]

@@ -1,9 +1,10 @@
 """Claims: what a theorem or a figure says, as something a run can answer.
 
-A claim has one or more checks. A check is a statistic with one number per training seed and a rule that was written before
-the claim was first judged; what was chosen later says so (`Claim.afterwards`). A check's verdict compares the 95 % interval
-of the mean over seeds with the rule: `reproduced` when the interval lies inside, `differs` when it lies outside, `inconclusive`
-when it straddles. A claim is reproduced when all its checks are, differs when any does, and is inconclusive otherwise.
+A claim has one or more checks. A check is a statistic with one number per training seed, or per prompt where one given model
+is asked, and a rule that was written before the claim was first judged; what was chosen later says so (`Claim.afterwards`). A
+check's verdict compares the 95 % interval of the mean over seeds (or prompts) with the rule: `reproduced` when the interval
+lies inside, `differs` when it lies outside, `inconclusive` when it straddles. A claim is reproduced when all its checks are,
+differs when any does, and is inconclusive otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.errors import require
-from iclab.statistics import Interval, interval
+from iclab.statistics import Interval, estimator, unit_of
 
 Results = Mapping[str, xr.Dataset]
 
@@ -78,7 +79,9 @@ def within(low: float, high: float) -> Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One statistic and its rule. `statistic(results)` has the dimension "seed" only; `bounds` is its possible range."""
+    """One statistic and its rule. `statistic(results)` has one dimension, "seed" or "prompt": the interval is over it.
+    `bounds` is its possible range.
+    """
 
     name: str
     rule: Rule
@@ -158,9 +161,11 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
     """
     checks = []
     for check in claim.checks:
-        values = _per_seed(claim, check, results)
-        found = interval(values.values, check.bounds)
-        verdict = check.rule.verdict(found) if attempted else Verdict.not_attempted
+        values = _per_unit(claim, check, results)
+        unit = str(values.dims[0])
+        found = estimator(unit)(values.values, check.bounds)
+        asked = attempted and (found.seeds > 0 or unit == "seed")  # a model without attention cannot be asked about it
+        verdict = check.rule.verdict(found) if asked else Verdict.not_attempted
         checks.append(
             {
                 "name": check.name,
@@ -169,6 +174,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
                 "rule_high": _plain(check.rule.high),
                 "verdict": verdict,
                 **{key: _plain(value) for key, value in dataclasses.asdict(found).items()},
+                "unit": unit,
                 "values": [_plain(value) for value in values.values],
             }
         )
@@ -188,6 +194,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "high": deciding["high"],
         "seeds": deciding["seeds"],
         "lost_seeds": deciding["lost"],
+        "unit": deciding["unit"],
         "checks": checks,
         "unstated": list(claim.unstated),
         "choice": claim.choice,
@@ -198,19 +205,20 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
     }
 
 
-def _per_seed(claim: Claim, check: Check, results: Results) -> xr.DataArray:
-    """The statistic, one number per seed; dimensions of length 1 are dropped."""
+def _per_unit(claim: Claim, check: Check, results: Results) -> xr.DataArray:
+    """The statistic, one number per seed (or per prompt, where nothing was trained); dimensions of length 1 are dropped."""
     values = check.statistic(results)
     where = f"{claim.id}, check {check.name!r}"
     require(
         isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {type(values).__name__}."
     )
-    others = [dim for dim in values.dims if dim != "seed"]
+    unit = unit_of(values)
+    others = [dim for dim in values.dims if dim != unit]
     many = [f"{dim} ({values.sizes[dim]})" for dim in others if values.sizes[dim] > 1]
     require(
-        "seed" in values.dims and not many,
-        f"{where}: the statistic must have one number per seed, but it "
-        + (f"also has the dimensions {', '.join(many)}; choose with .sel(...) or average." if many else "has no seeds."),
+        unit in values.dims and not many,
+        f"{where}: the statistic must have one number per {unit}, but it "
+        + (f"also has the dimensions {', '.join(many)}; choose with .sel(...) or average." if many else f"has no {unit}s."),
     )
     return values.squeeze(others)
 

@@ -381,7 +381,12 @@ def doctor() -> None:
         highlight=False,
         soft_wrap=True,
     )
-    OUT.print(f"papers: {', '.join(library()[0].papers)}; profiles: {', '.join(PROFILES)}", markup=False, highlight=False)
+    papers = library()[0].papers
+    OUT.print(f"papers: {', '.join(papers)}; profiles: {', '.join(PROFILES)}", markup=False, highlight=False)
+    for paper in papers.values():
+        lacking = paper.lacking(settings_of(paper, "quick"))
+        if lacking:
+            OUT.print(f"{paper.id}: {lacking}", markup=False, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory() as folder:
         running.reproduce("feature-selection/thm1", profile="smoke", out=Path(folder) / "run")
     OUT.print("a small training ran: all is well")

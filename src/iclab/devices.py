@@ -16,10 +16,12 @@ def use_all_cores() -> None:
         jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
 
 
-def cache_directory() -> Path:
-    """Where compiled programs are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ICLAB_CACHE") or home / "iclab" / "compiled")
+def cache_directory(what: str = "compiled") -> Path:
+    """Where compiled programs (or other things) are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
+    given = os.environ.get("ICLAB_CACHE")
+    if given:
+        return Path(given) if what == "compiled" else Path(given) / what
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iclab" / what
 
 
 def prepare_jax() -> None:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from iclab.statistics import band
+from iclab.statistics import band, unit_of
 
 # Okabe and Ito's palette: distinguishable with every common colour vision deficiency.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
@@ -57,8 +57,8 @@ def curve(
     axis: Axes, data: xr.DataArray, x: str, *, label: str, colour: int = 0, bounds: tuple[float, float] = (-np.inf, np.inf),
     **line: Any,
 ) -> None:  # fmt: skip
-    """The mean over seeds against coordinate x, with its interval as a band."""
-    mean, low, high = band(data.transpose(..., x), bounds)
+    """The mean over seeds (over prompts, where data have those) against coordinate x, with its interval as a band."""
+    mean, low, high = band(data.transpose(..., x), bounds, unit_of(data))
     chosen = COLOURS[colour % len(COLOURS)]
     look: dict[str, Any] = {"lw": 1.6, "marker": "o", "ms": 3} | line
     axis.plot(data[x], mean, color=chosen, label=label, **look)

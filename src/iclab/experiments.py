@@ -213,6 +213,10 @@ class Lab:
         """Work that is not compiled, such as a classifier of another library; `shape` is that of its result."""
         return self._engine.outside(compute, shape)
 
+    def report(self, what: str, fraction: float) -> None:
+        """Say how far work outside of compiled programs is."""
+        self._progress(what, fraction)
+
     def trainings(self) -> dict[str, Trained]:
         """What has been trained so far, by name."""
         return dict(self._trained)

@@ -1,8 +1,12 @@
-"""Numbers over training seeds: intervals, trends, first passages. A seed is the unit of replication, never a prompt."""
+"""Numbers over training seeds: intervals, trends, first passages.
+
+A seed is the unit of replication, never a prompt, wherever models are trained. Where one given model is asked, prompts are.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import scipy.stats
@@ -15,7 +19,7 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A mean over seeds with its interval. `seeds` counts the finite values that went in, `lost` the others."""
+    """A mean over seeds (or prompts) with its interval. `seeds` counts the finite values that went in, `lost` the others."""
 
     measured: float
     low: float
@@ -45,12 +49,52 @@ def interval(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)
     return Interval(mean, float(low), float(high), count, lost)
 
 
-def band(data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf)) -> tuple[xr.DataArray, ...]:
-    """Mean, low and high over the dimension "seed", point by point, for drawing."""
+def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
+    """As `interval`, but Wilson's where every prompt is right or wrong. Where all prompts have the same value, Student's
+    would have no width: what none of them showed may still happen as often as Wilson's bound says, and moves the mean by as
+    much.
+
+    >>> round(over_prompts(np.ones(20), bounds=(0, 1)).low, 3)
+    0.839
+    """
+    plain = interval(values, bounds)
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    if plain.seeds < 2 or not np.isfinite(bounds).all():
+        return plain
+    if np.ptp(finite) == 0:
+        unseen, value = _wilson(0.0, len(finite))[1], plain.measured
+        return dataclasses.replace(plain, low=value - unseen * (value - bounds[0]), high=value + unseen * (bounds[1] - value))
+    if bounds != (0.0, 1.0) or not np.isin(finite, (0.0, 1.0)).all():
+        return plain
+    low, high = _wilson(plain.measured, len(finite))
+    return dataclasses.replace(plain, low=low, high=high)
+
+
+def _wilson(share: float, count: int) -> tuple[float, float]:
+    """The shares from which this one is no further away than 95 % of samples of this size are."""
+    squared = float(scipy.stats.norm.ppf(0.5 + LEVEL / 2)) ** 2
+    centre = (share + squared / (2 * count)) / (1 + squared / count)
+    half = np.sqrt(squared * (share * (1 - share) + squared / (4 * count)) / count) / (1 + squared / count)
+    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
+
+
+def estimator(unit: str) -> Callable[..., Interval]:
+    """How an interval over this dimension is made."""
+    return {"seed": interval, "prompt": over_prompts}[unit]
+
+
+def unit_of(data: xr.DataArray) -> str:
+    """What an interval of these data is over: training seeds, or prompts where nothing was trained."""
+    return "prompt" if "prompt" in data.dims and "seed" not in data.dims else "seed"
+
+
+def band(data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf), unit: str = "seed") -> tuple[xr.DataArray, ...]:
+    """Mean, low and high over the dimension "seed" (or "prompt"), point by point, for drawing."""
+    find = estimator(unit)
     parts = xr.apply_ufunc(
-        lambda values: np.array(dataclasses.astuple(interval(values, bounds))[:3]),
+        lambda values: np.array(dataclasses.astuple(find(values, bounds))[:3]),
         data,
-        input_core_dims=[["seed"]],
+        input_core_dims=[[unit]],
         output_core_dims=[["part"]],
         vectorize=True,
         output_dtypes=[float],
@@ -78,10 +122,10 @@ def trend(data: xr.DataArray, dim: str) -> xr.DataArray:
 class Criterion:
     """When a curve counts as having got there: below the threshold, or above it.
 
-    The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the past would
-    date every passage later by the same delay, which bends power laws. With `lasting` it must stay there until the last record;
-    without, the first time counts. With `interpolate` the time is where the line between two records crosses the threshold,
-    not the later of the two.
+    The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the past
+    would date every passage later by the same delay, which bends power laws. With `lasting` it must stay there until the last
+    record; without, the first time counts. With `interpolate` the time is where the line between two records crosses the
+    threshold, not the later of the two.
     """
 
     threshold: float

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from iclab.claims import Claim
 from iclab.errors import InputError, nearest, require
-from iclab.papers import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl, vector_arithmetic
+from iclab.papers import chain_of_thought, feature_selection, language_model, mamba_outliers, nonlinear_icl, vector_arithmetic
 from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 from iclab.papers.sources import read_file, registered, split_file, user_paper
 from iclab.theory.theorem import SymbolsBase, Theorem
@@ -24,6 +24,7 @@ PAPERS: dict[str, Paper] = {
         mamba_outliers.PAPER,
         chain_of_thought.PAPER,
         vector_arithmetic.PAPER,
+        language_model.PAPER,
     )
 }
 
@@ -133,6 +134,7 @@ def _choose(ids: Sequence[str], every: list[Named], what: str, papers: Mapping[s
     chosen: dict[str, Named] = {}
     for wanted in ids:
         found = [entry for entry in every if entry.paper == wanted or _names(wanted, entry.id)]
+        require(bool(found) or wanted not in PAPERS, f"{wanted} has no {what}.")
         if not found:
             require(wanted not in papers, f"{wanted} has no {what}s.")
             known = [*papers, *(entry.id for entry in every)]

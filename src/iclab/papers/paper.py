@@ -53,6 +53,9 @@ class Paper:
     "explorer", which no claim needs and which runs with a few seeds where the whole paper is asked for.
 
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
+    `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
+
+    `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but once.
     """
 
     id: str
@@ -66,5 +69,7 @@ class Paper:
     theorems: Callable[[Any, float], Sequence[Theorem]] = lambda symbols, constant: ()
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None
+    lacking: Callable[[Any], str] = lambda settings: ""
+    unit: str = "seed"
     equation: str = ""
     explore: Callable[[xr.Dataset, Any], Exploration] | None = None

@@ -186,7 +186,11 @@ def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) ->
         return round(100 * min(1.0, max(0.0, (value - low) / (high - low))), 2)
 
     begin, end = (place(-math.inf if rule[0] is None else rule[0]), place(math.inf if rule[1] is None else rule[1]))
-    found: dict[str, Any] = {"rule": (begin, end - begin), "mean": place(check["measured"]), "seeds": [*map(place, values)]}
+    found: dict[str, Any] = {
+        "rule": (begin, end - begin),
+        "mean": place(check["measured"]),
+        "seeds": [*dict.fromkeys(map(place, values))],
+    }
     if check["low"] is not None and check["high"] is not None:
         found["interval"] = (place(check["low"]), round(place(check["high"]) - place(check["low"]), 2))
     return found

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from iclab.drawing import curve, finish, panels
 from iclab.errors import InputError, nearest
 from iclab.report.figures import picture
+from iclab.statistics import unit_of
 
 MOST_PANELS = 6
 
@@ -33,11 +34,13 @@ def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None)
     swept = [name for name in swept if data.sizes[name] > 1] or swept[:1]
     if len(swept) > 2:
         return None
-    values = data[measure_of(data, measure)].squeeze([d for d in data.dims if data.sizes[d] == 1 and d not in (*swept, "seed")])
+    values = data[measure_of(data, measure)]
+    unit = unit_of(values)
+    values = values.squeeze([d for d in values.dims if values.sizes[d] == 1 and d not in (*swept, unit)])
     if "step" in values.dims:
         values = values.isel(step=-1)
-    values = values.transpose(*swept, "seed", ...).load()
-    others = [str(dim) for dim in values.dims if dim not in (*swept, "seed")]
+    values = values.transpose(*swept, unit, ...).load()
+    others = [str(dim) for dim in values.dims if dim not in (*swept, unit)]
     choices = [dict(zip(others, at, strict=True)) for at in itertools.product(*(values[dim].values for dim in others))]
     shown = choices[:MOST_PANELS]
     titles = tuple(", ".join(f"{name} {value}" for name, value in at.items()) or str(values.name) for at in shown)
@@ -55,7 +58,7 @@ def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None)
 
 def _map(figure: Figure, axis: Any, values: xr.DataArray, swept: list[str]) -> None:
     """The mean over seeds as a heat map with the numbers of the axes at the cells."""
-    mean = values.mean("seed").transpose(*swept)
+    mean = values.mean(unit_of(values)).transpose(*swept)
     image = axis.imshow(mean, aspect="auto", origin="lower", cmap="viridis")
     figure.colorbar(image, ax=axis, label=str(values.name).replace("_", " "))
     for set_ticks, name in ((axis.set_yticks, swept[0]), (axis.set_xticks, swept[1])):

@@ -70,6 +70,13 @@ def reproduce(
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
     claims = select(names, settings, only, shelf.papers)
+    for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
+        sentence = paper.lacking(settings[paper.id])
+        require(not ids, f"{paper.id}: {sentence}.")
+        console.print(f"{paper.id} left out: {sentence}.", markup=False, highlight=False, soft_wrap=True)
+        papers.remove(paper)
+        settings.pop(paper.id)
+        claims = [claim for claim in claims if claim.paper != paper.id]
     for paper in papers:
         paper.check(settings[paper.id])
     prepare_jax()
@@ -95,7 +102,7 @@ def reproduce(
     def job(paper: Paper, experiments: Sequence[str], seeds: int, save: bool) -> Job:
         return Job(paper.id, texts.get(paper.id, ""), tuple(experiments), profile, changes, tuple(range(seeds)), save)
 
-    jobs = [job(paper, _needed(paper, claims), count, save_models) for paper in papers]
+    jobs = [job(p, _needed(p, claims), count if p.unit == "seed" else 1, save_models) for p in papers]
     explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
     jobs += [job(paper, ["explorer"], few, False) for paper in explored]
     _same_files(directory, identity)

@@ -276,19 +276,28 @@ def environment() -> dict[str, Any]:
     return {
         "python": sys.version.split()[0],
         "platform": platform.platform(),
-        "packages": {name: importlib.metadata.version(name) for name in packages},
+        "packages": {name: importlib.metadata.version(name) for name in packages} | _installed("torch", "transformers"),
         "backend": jax.default_backend(),
         "devices": [str(device) for device in jax.local_devices()],
         "revision": revision(),
     }
 
 
+def _installed(*packages: str) -> dict[str, str]:
+    """Versions of those of these packages that are there."""
+    found = {}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 @functools.cache
 def source_digest() -> str:
-    """A digest of iclab's own source files: results of other code are never mixed in, committed or not."""
+    """A digest of iclab's own source files and word lists: results of other code are never mixed in, committed or not."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted([*root.rglob("*.py"), *root.rglob("words/*.txt")]):
         digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

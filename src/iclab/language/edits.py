@@ -1,0 +1,149 @@
+"""Changes inside a network: a vector put into the residual stream, MLP neurons switched off.
+
+An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand whether it
+acted (`iclab.papers.language_model.controls`), and the tests ask models made for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from iclab.errors import InputError, require
+from iclab.language.network import LanguageModel, stream
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Patch:
+    """A vector at each prompt's last token, added to the residual stream or in its stead: `places` and `vectors` by prompt."""
+
+    places: np.ndarray
+    vectors: np.ndarray
+    replace: bool = False
+
+    def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
+        """One hook for every place that one of these rows names."""
+        import torch
+
+        own = self.places[rows]
+        require(own.min() >= 0 and own.max() <= model.depth, f"a place must lie between 0 and {model.depth}.")
+        handles = []
+        for place in np.unique(own):
+            which = torch.as_tensor(np.flatnonzero(own == place))
+            values = torch.as_tensor(self.vectors[rows[which.numpy()]], dtype=torch.float32)
+
+            def change(module: Any, inputs: Any, output: Any, which: Any = which, values: Any = values) -> Any:
+                state = stream(output).clone()
+                at = last[which]
+                state[which, at] = values if self.replace else state[which, at] + values
+                return (state, *output[1:]) if isinstance(output, tuple) else state
+
+            handles.append(model.places[place].register_forward_hook(change))
+        return handles
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pruned:
+    """MLP neurons switched off everywhere: `kept` is block × neuron, True for those that stay."""
+
+    kept: np.ndarray
+
+    def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
+        """One hook before each block's way out of the MLP."""
+        import torch
+
+        handles = []
+        for neurons, kept in zip(mlps(model), self.kept, strict=True):
+            factor = torch.as_tensor(kept, dtype=torch.float32)
+            handles.append(
+                neurons.outgoing.register_forward_pre_hook(lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:]))
+            )
+        return handles
+
+
+@dataclasses.dataclass(frozen=True)
+class Neurons:
+    """The neurons of one block's MLP: the maps into them and the map out of them."""
+
+    incoming: tuple[Any, ...]
+    outgoing: Any
+
+    @property
+    def width(self) -> int:
+        """How many neurons."""
+        return int(_matrix(self.outgoing).shape[1])
+
+    def outgoing_norm(self) -> np.ndarray:
+        """By neuron, the norm of its weights out."""
+        return np.linalg.norm(_matrix(self.outgoing), axis=0)
+
+    def weight_score(self) -> np.ndarray:
+        """By neuron, the product of the norms of its weights, in and out: scaling one by c and the other by 1/c changes
+        nothing.
+        """
+        score = self.outgoing_norm()
+        for module in self.incoming:
+            score = score * np.linalg.norm(_matrix(module), axis=1)
+        return score
+
+
+def mlps(model: LanguageModel) -> list[Neurons]:
+    """Every block's MLP, found by shape: maps from the stream's width to another one, and the one map back, in a module with
+    "mlp" or "feed" in its name.
+    """
+    found = []
+    for number, block in enumerate(model.blocks):
+        inside = [(n, m) for n, m in block.named_modules() if hasattr(m, "weight") and getattr(m.weight, "ndim", 0) == 2]
+        inside = [(name, module) for name, module in inside if any(part in name for part in ("mlp", "feed", "fc"))]
+        outgoing = [m for _, m in inside if _matrix(m).shape[0] == model.width and _matrix(m).shape[1] != model.width]
+        if len(outgoing) != 1:
+            raise InputError(f"model={model.name}: block {number} has no MLP that iclab knows.")
+        neurons = _matrix(outgoing[0]).shape[1]
+        incoming = tuple(m for _, m in inside if m is not outgoing[0] and _matrix(m).shape == (neurons, model.width))
+        found.append(Neurons(incoming, outgoing[0]))
+    return found
+
+
+def _matrix(module: Any) -> np.ndarray:
+    """A linear map's weights as output × input; GPT-2 keeps them the other way round."""
+    weight = module.weight.detach().numpy()
+    return weight.T if type(module).__name__ == "Conv1D" else weight
+
+
+def activity(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> np.ndarray:
+    """Mean absolute activation of every neuron over all tokens of these prompts: block × neuron."""
+    sums: list[Any] = [0.0] * model.depth
+    seen = sum(len(prompt) for prompt in prompts)
+    found = mlps(model)
+
+    @dataclasses.dataclass(frozen=True)
+    class Watch:
+        def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
+            def keep(number: int, inputs: Any) -> None:
+                states = inputs[0]
+                for index in range(len(rows)):  # padding does not count
+                    sums[number] = sums[number] + states[index, : int(last[index]) + 1].abs().sum(0).numpy()
+
+            return [
+                neurons.outgoing.register_forward_pre_hook(lambda module, inputs, n=number: keep(n, inputs))
+                for number, neurons in enumerate(found)
+            ]
+
+    model.states(prompts, edit=Watch())
+    return np.stack(sums) / seen
+
+
+def keep_all_but(scores: np.ndarray, rate: float, largest: bool = False) -> np.ndarray:
+    """Which neurons stay when, in every block, the share `rate` with the smallest (or largest) scores goes.
+
+    >>> keep_all_but(np.array([[3.0, 1.0, 2.0, 4.0]]), 0.5).tolist()
+    [[True, False, False, True]]
+    """
+    order = np.argsort(-scores if largest else scores, axis=1, kind="stable")
+    gone = order[:, : round(rate * scores.shape[1])]
+    kept = np.ones(scores.shape, bool)
+    np.put_along_axis(kept, gone, False, axis=1)
+    return kept

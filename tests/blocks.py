@@ -3,7 +3,7 @@
     python     executed; a block that begins with a comment `# name.py` is written to that file instead
     pycon      a doctest: what it prints must be what is printed there
     console    commands after `$ `; each must succeed, and print what stands below it (`...` stands for anything)
-    text       shown, not code
+    text, toml shown, not code
 
 A page's blocks share one namespace and one empty folder. A block that cannot be executed has a comment right before it,
 `<!-- not executed: reason -->`. Anything else, an indented block too, is refused: nothing goes unexecuted silently.
@@ -32,7 +32,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 EXECUTED = ("python", "pycon", "console")
-SHOWN = ("text",)
+SHOWN = ("text", "toml")
 DIRECTIVES = ("{toctree}", "{include}")
 OPT_OUT = re.compile(r"<!-- not executed: (.+) -->\s*")
 FILE = re.compile(r"# ([\w-]+\.py)\n")
@@ -95,7 +95,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 def in_this_process(command: str) -> tuple[int, str]:
     """Run a command: `iclab` by a call, so that JAX starts once, anything else by the shell."""
     words = shlex.split(command)
-    if words[0] != "iclab":
+    if words[0] != "iclab" or "||" in words:
         return by_the_shell(command)
     from rich.console import Console
 

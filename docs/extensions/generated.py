@@ -17,6 +17,7 @@ import reference
 from iclab.cli import COMMANDS
 from iclab.papers import PAPERS, Paper
 from iclab.report.mathematics import inline
+from iclab.skeletons import text_of
 
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
 FIELD = re.compile(r"^    (\w+): [^=\n]+ = [^#\n]*(?:# (.*))?$", re.MULTILINE)
@@ -131,15 +132,30 @@ def experiments(paper: str) -> str:
     return "\n".join(lines)
 
 
+def docstring(name: str) -> str:
+    """What a module says about itself."""
+    return "\n".join(reference.markdown(importlib.import_module(name).__doc__))
+
+
+def skeleton(kind: str) -> str:
+    """The file that `iclab new` writes. The tests run it."""
+    return f"```python\n{text_of(kind)}```"
+
+
 def commands(_: str) -> str:
     """Every command of the command line, from the function behind it."""
     lines = []
     for name, function in COMMANDS.items():
         text, _, arguments = inspect.getdoc(function).partition("Args:\n")
-        lines += [f"## iclab {name}", "", text.strip(), ""]
+        lines += [f"## iclab {name}", "", _safe(text.strip()), ""]
         for word, remark in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", arguments, re.MULTILINE):
-            lines += [f"`{_option(function, word)}`", f": {' '.join(remark.split())}", ""]
+            lines += [f"`{_option(function, word)}`", f": {_safe(' '.join(remark.split()))}", ""]
     return "\n".join(lines)
+
+
+def _safe(text: str) -> str:
+    """Outside of code a less-than sign begins no tag."""
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in re.split(r"(`[^`]*`)", text))
 
 
 def _option(function: typing.Callable, word: str) -> str:
@@ -156,7 +172,7 @@ def _option(function: typing.Callable, word: str) -> str:
 
 MAKERS = {
     maker.__name__: maker
-    for maker in (title, equation, claims, unstated, settings, theorems, disagreements, experiments, commands, reference.module)
+    for maker in (title, equation, claims, unstated, settings, theorems, disagreements, experiments, docstring, skeleton, commands, reference.module)
 }
 
 

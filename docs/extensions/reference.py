@@ -15,7 +15,7 @@ from iclab.report.mathematics import inline
 def module(name: str) -> str:
     """A section for the module: its docstring, then every public class, function and documented name in the order written."""
     tree = ast.parse(Path(find_spec(name).origin).read_text())
-    lines = [f"## {name}", "", f"```{{py:module}} {name}", "```", "", *_markdown(ast.get_docstring(tree)), ""]
+    lines = [f"## {name}", "", f"```{{py:module}} {name}", "```", "", *markdown(ast.get_docstring(tree)), ""]
     body = tree.body
     for node, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -24,7 +24,7 @@ def module(name: str) -> str:
             lines += _class(node)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and _text(following):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            lines += _directive("data", ast.unparse(target), _markdown(_text(following)), 4)
+            lines += _directive("data", ast.unparse(target), markdown(_text(following)), 4)
     return "\n".join(lines)
 
 
@@ -51,7 +51,7 @@ def _decorated(node: ast.FunctionDef, name: str) -> bool:
 
 
 def _function(node: ast.FunctionDef, kind: str, ticks: int) -> list[str]:
-    body = _markdown(ast.get_docstring(node))
+    body = markdown(ast.get_docstring(node))
     if _decorated(node, "property"):
         returns = f": {ast.unparse(node.returns)}" if node.returns else ""
         return _directive("property", node.name, [f"`{returns[2:]}`: {body[0]}", *body[1:]], ticks)
@@ -63,7 +63,7 @@ def _class(node: ast.ClassDef) -> list[str]:
     fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
     members = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name != "__init__"]
     shown = [part for part in members if part.name == "__call__" or not part.name.startswith("_")]
-    body = _markdown(ast.get_docstring(node))
+    body = markdown(ast.get_docstring(node))
     if fields:
         body += ["", "| field | type and shape | default |", "|---|---|---|"]
         body += [f"| `{ast.unparse(part.target)}` | {_type(part)} | {_default(part.value)} |" for part in fields]
@@ -98,7 +98,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _markdown(text: str | None) -> list[str]:
+def markdown(text: str | None) -> list[str]:
     """A docstring as lines of Markdown: doctests and formulas fenced, single stars and angles kept as they are."""
     lines: list[str] = []
     fence = ""

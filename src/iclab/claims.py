@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from iclab.errors import require
 from iclab.statistics import Interval, interval
 
 Results = Mapping[str, xr.Dataset]
@@ -116,6 +117,11 @@ class Claim:
         return "; ".join(f"{check.name} {check.rule}" for check in self.checks)
 
 
+def claim(name: str, statement: str, *checks: Check, source: str = "", needs: Sequence[str] = (), **more: Any) -> Claim:
+    """A claim of a user's file: the file puts its own name before the claim's, and all its experiments into `needs` if none."""
+    return Claim(name, source, statement, checks, tuple(needs), **more)
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """A small table of results, for the page."""
@@ -147,7 +153,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
     """
     checks = []
     for check in claim.checks:
-        values = check.statistic(results)
+        values = _per_seed(claim, check, results)
         found = interval(values.values, check.bounds)
         verdict = check.rule.verdict(found) if attempted else Verdict.not_attempted
         checks.append(
@@ -185,6 +191,23 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "figure": claim.figure,
         "table": claim.table,
     }
+
+
+def _per_seed(claim: Claim, check: Check, results: Results) -> xr.DataArray:
+    """The statistic, one number per seed; dimensions of length 1 are dropped."""
+    values = check.statistic(results)
+    where = f"{claim.id}, check {check.name!r}"
+    require(
+        isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {type(values).__name__}."
+    )
+    others = [dim for dim in values.dims if dim != "seed"]
+    many = [f"{dim} ({values.sizes[dim]})" for dim in others if values.sizes[dim] > 1]
+    require(
+        "seed" in values.dims and not many,
+        f"{where}: the statistic must have one number per seed, but it "
+        + (f"also has the dimensions {', '.join(many)}; choose with .sel(...) or average." if many else "has no seeds."),
+    )
+    return values.squeeze(others)
 
 
 def _plain(value: Any) -> Any:

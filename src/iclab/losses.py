@@ -15,13 +15,18 @@ from jaxtyping import Array, Bool, Float
 from iclab.prompts import Prompt
 
 
+def never(output: Array, prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    """No answer is a mistake: that of a loss that only measures a distance."""
+    return jnp.asarray(False), jnp.asarray(False)
+
+
 @dataclasses.dataclass(frozen=True)
 class Loss:
     """`value(output, prompt)` is minimised; `mistake(output, prompt)` says (is it wrong, is it a tie)."""
 
     name: str
     value: Callable[[Array, Prompt], Float[Array, ""]]
-    mistake: Callable[[Array, Prompt], tuple[Bool[Array, ""], Bool[Array, ""]]]
+    mistake: Callable[[Array, Prompt], tuple[Bool[Array, ""], Bool[Array, ""]]] = never
 
 
 def _hinge(output: Float[Array, ""], prompt: Prompt) -> Float[Array, ""]:
@@ -75,3 +80,11 @@ def _not_highest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Arr
 
 cross_entropy = Loss("cross_entropy", _cross_entropy, _not_highest)
 """-log softmax over the dictionary, eq. (4) of vector-arithmetic. Mistake: another entry scores as high as the right one."""
+
+
+def _distance(output: Float[Array, ""], prompt: Prompt) -> Float[Array, ""]:
+    return (output - prompt.target) ** 2
+
+
+regression = Loss("squared_error", _distance)
+"""(F - y)², where the answer is a number."""

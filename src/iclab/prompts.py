@@ -8,6 +8,8 @@ coefficients; dense tokens are a function of it, and a model may read either.
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -22,6 +24,7 @@ class Prompt(eqx.Module):
     `step` numbers the reasoning steps, and `chain` is the right reasoning z_0, ..., z_K of the query, where there is one.
     `present` is False for padding: a shorter context is a masked longer one, so one compilation serves every length.
     `dictionary` and `answers` belong to the world: sample and answer inside one `vmap`, and they are not batched.
+    `noise` is what of a token is no atom: noise, or all of it where a world has no dictionary (`make_prompt`).
     """
 
     atoms: Int[Array, "tokens terms"]
@@ -49,3 +52,33 @@ class Prompt(eqx.Module):
     def matches_query(self) -> Bool[Array, " contexts"]:
         """N*: which context tokens carry the query's pattern."""
         return (self.pattern[:-1] == self.pattern[-1]) & self.present[:-1]
+
+
+def make_prompt(
+    tokens: Float[Array, "tokens columns"],
+    target: Any,
+    *,
+    label: Float[Array, " contexts"] | None = None,
+    pattern: Int[Array, " tokens"] | None = None,
+    present: Bool[Array, " contexts"] | None = None,
+    answers: Float[Array, "answers out"] | None = None,
+) -> Prompt:
+    """A prompt from its tokens as rows, the query last, and the right answer: all that a world without a dictionary needs.
+
+    What else is known may be said for probes: the `label` that each context shows, the `pattern` of every token, which
+    contexts are `present` (all, unless told), and the vectors among which the answer is chosen.
+    """
+    count, columns = tokens.shape
+    shown = jnp.zeros(count - 1) if label is None else jnp.asarray(label, float)
+    there = jnp.ones(count - 1, bool) if present is None else present
+    return Prompt(
+        atoms=jnp.zeros((count, 1), int),
+        coefficients=jnp.zeros((count, 1)),
+        present=jnp.append(there, True),
+        pattern=jnp.full(count, -1) if pattern is None else pattern,
+        label=jnp.append(shown, 0.0),
+        target=jnp.asarray(target),
+        dictionary=jnp.zeros((1, columns)),
+        answers=answers,
+        noise=jnp.asarray(tokens, float),
+    )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import blocks
 import iclab
+from iclab import cli
 from iclab.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +73,23 @@ def test_a_block_that_fails_fails(tmp_path, text):
         blocks.execute(page, tmp_path, blocks.in_this_process)
 
 
+def written_commands():
+    """Every command that stands in a text or a table, `iclab ...`, with its page."""
+    for page in PAGES:
+        for command in re.findall(r"`(iclab [^`]+)`", page.read_text()):
+            yield pytest.param(command, id=f"{name(page)}: {command}")
+
+
+@pytest.mark.parametrize("command", list(written_commands()))
+def test_commands_in_the_text_have_these_options(command):
+    words = command.split()[1:]
+    assert words[0] in cli.COMMANDS
+    parameters = inspect.signature(cli.COMMANDS[words[0]]).parameters
+    options = {"--set": "changes", "--format": "kind"}
+    for option in (word for word in words if word.startswith("--")):
+        assert options.get(option, option[2:].replace("-", "_")) in parameters, f"{option} is no option of iclab {words[0]}"
+
+
 def modules():
     found = [iclab.__name__, *(m.name for m in pkgutil.walk_packages(iclab.__path__, "iclab."))]
     return [importlib.import_module(module) for module in found if not module.endswith("cli")]
@@ -115,7 +134,7 @@ def test_the_reference_has_every_module_a_reader_may_import():
     shown = {
         word for page in (ROOT / "docs" / "api").glob("*.md") for word in re.findall(r"module (iclab\S*)", page.read_text())
     }
-    inner = ("iclab.report", "iclab.cli", "iclab.runs", "iclab.papers", "iclab.theory", "iclab.probes")
+    inner = tuple(f"iclab.{part}" for part in ["report", "cli", "runs", "papers", "theory", "probes", "conformance", "skeletons"])
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
     wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.opened", "papers.paper", "theory.fits")}
     wanted |= {module.__name__ for module in modules() if module.__name__.startswith("iclab.probes.")}

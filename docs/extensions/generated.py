@@ -170,10 +170,8 @@ def _option(function: typing.Callable, word: str) -> str:
     return f"--{name}" if isinstance(parameter.default, bool) else f"--{name} {metavar}"
 
 
-MAKERS = {
-    maker.__name__: maker
-    for maker in (title, equation, claims, unstated, settings, theorems, disagreements, experiments, docstring, skeleton, commands, reference.module)
-}
+PAPER_PARTS = (title, equation, claims, unstated, settings, theorems, disagreements, experiments)
+MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, commands, reference.module)}
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:

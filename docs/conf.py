@@ -21,7 +21,7 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#7cc5ef"},
 }
 
-extensions = ["myst_parser", "mathematics", "generated"]
+extensions = ["myst_parser", "mathematics", "generated", "offline"]
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"

@@ -83,7 +83,8 @@ def unstated(paper: str) -> str:
             users.setdefault(line, []).append(claim.id.split("/", 1)[1])
     lines = []
     for line, ids in sorted(users.items(), key=lambda item: -len(item[1])):
-        who = "" if len(ids) > 6 else f" ({', '.join(f'`{name}`' for name in ids)})"
+        names = ", ".join(f"`{name}`" for name in ids) if len(ids) <= 6 else f"{len(ids)} of {len(rows)} claims"
+        who = "" if len(ids) == len(rows) else f" ({names})"
         lines.append(f"- {_letters(line)}{who}")
     return "\n".join(lines)
 

@@ -138,10 +138,9 @@ def _escape(text: str) -> str:
 
 
 def powers(markup: str) -> str:
-    """What `inline` leaves as ^{...}, ^(...) or ^x: raised."""
-    return re.sub(
-        r"\^(?:\{([^{}]*)\}|\(([^()]*)\)|(-?\w+))", lambda found: f"<sup>{found[1] or found[2] or found[3]}</sup>", markup
-    )
+    """What `inline` leaves as ^{...}, ^(...), ^-(...), ^x or ^ before a letter that is set already: raised."""
+    raised = r"\^(?:\{([^{}]*)\}|\(([^()]*)\)|(-\([^()]*\)|-?\w+|<math>.*?</math>))"
+    return re.sub(raised, lambda found: f"<sup>{found[1] or found[2] or found[3]}</sup>", markup)
 
 
 def _code_cell(line: str) -> str:

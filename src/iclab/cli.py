@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import jax
 import tyro
 from rich.console import Console
 from rich.markup import escape
@@ -270,6 +271,7 @@ def check(
         everything: Also check the worlds and models of iclab itself that the file uses.
     """
     prepare_jax()
+    jax.config.update("jax_disable_most_optimizations", True)  # everything is tiny here: compiling is what takes time
     findings = check_file(file, everything=everything)
     for finding in findings:
         sign = "[green]ok  [/]" if finding.passed else "[red]FAIL[/]"

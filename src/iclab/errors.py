@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import traceback
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +25,17 @@ def require_fraction(name: str, value: float) -> None:
     require(0.0 <= float(value) <= 1.0, f"{name} is {value}; a fraction must lie in [0, 1].")
 
 
+def require_finite(**values: Any) -> None:
+    """Refuse numbers (or arrays of them) that are infinite or not a number, naming the first one."""
+    for name, value in values.items():
+        require(np.all(np.isfinite(np.asarray(value, float))), f"{name} is {value}; it must be a finite number.")
+
+
 def require_positive(**sizes: float) -> None:
     """Refuse sizes that are zero or negative, naming the first one."""
     for name, value in sizes.items():
         require(value > 0, f"{name} is {value}; it must be positive.")
+        require(value < np.inf, f"{name} is {value}; it must be finite.")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from iclab import ensemble, memory
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.losses import Loss
 from iclab.models import Model, ModelSettings
 from iclab.prompts import Prompt
@@ -85,6 +85,7 @@ class Training(eqx.Module):
             bool(np.all(np.asarray(self.step_size) > 0)),
             f"step_size is {self.step_size}; it must be positive.",
         )
+        require_finite(step_size=self.step_size, weight_decay=self.weight_decay, **self.scales)
 
 
 class Member(eqx.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -23,24 +24,21 @@ MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 
 
 def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Finding]:
-    """All checks of a model in a world that is sound itself."""
+    """One check after another, in a world that is sound itself, until one fails: each relies on those before it."""
     part = f"model {type(settings).__name__}"
     made = attempt(part, "initialisation", lambda: _init(settings, world), file)
     yield made
     if not made.passed:
         return
     model = settings.init(jax.random.key(0), world)
-    shapes = attempt(part, "shapes", lambda: _shapes(model, world, loss), file)
-    yield shapes
-    if not shapes.passed:
-        return
-    compiled = attempt(part, "jit and vmap", lambda: _compiled(model, world), file)
-    yield compiled
-    yield attempt(part, "truth", lambda: _truth(model, world), file)
-    yield attempt(part, "masks", lambda: _masks(model, world), file)
-    yield attempt(part, "padding", lambda: _padding(model, world), file)
-    if compiled.passed:
-        yield attempt(part, "gradients", lambda: _gradients(model, world, loss), file)
+    for check, body in (
+        ("shapes", _shapes), ("jit and vmap", _compiled), ("truth", _truth), ("masks", _masks), ("padding", _padding),
+        ("gradients", _gradients),
+    ):  # fmt: skip
+        found = attempt(part, check, functools.partial(body, model, world, loss), file)
+        yield found
+        if not found.passed:
+            return
 
 
 def _init(settings: Any, world: Any) -> str:
@@ -80,14 +78,19 @@ def _shapes(model: Any, world: Any, loss: Loss) -> str:
     return f"the output has the shape {jnp.shape(output)}, the loss {loss.name!r} is a number"
 
 
+@eqx.filter_jit
+def _answers(model: Any, prompts: Prompt) -> Any:
+    return jax.vmap(lambda prompt: model(prompt)[0])(prompts)
+
+
 def answers(model: Any, prompts: Prompt) -> np.ndarray:
     """The outputs on prompts that are stacked."""
-    return np.asarray(eqx.filter_jit(lambda m, p: jax.vmap(lambda one: m(one)[0])(p))(model, prompts))
+    return np.asarray(_answers(model, prompts))
 
 
-def _compiled(model: Any, world: Any) -> str:
-    prompts = draw(world, 4)
-    together = answers(model, prompts)
+def _compiled(model: Any, world: Any, loss: Loss) -> str:
+    prompts = draw(world, PROMPTS)
+    together = answers(model, prompts)[:4]
     alone = np.stack([np.asarray(model(pick(prompts, number))[0]) for number in range(4)])
     demand(
         close(together, alone),
@@ -102,7 +105,7 @@ def pick(prompts: Prompt, number: int) -> Prompt:
     return jax.tree.map(lambda leaf: leaf[number], prompts)
 
 
-def _truth(model: Any, world: Any) -> str:
+def _truth(model: Any, world: Any, loss: Loss) -> str:
     prompts = draw(world, PROMPTS)
     before = answers(model, prompts)
     said = ["target", "label", "pattern", *(["outlier"] if prompts.outlier is not None else [])]
@@ -146,7 +149,7 @@ def shorten(prompt: Prompt) -> Prompt:
     )
 
 
-def _masks(model: Any, world: Any) -> str:
+def _masks(model: Any, world: Any, loss: Loss) -> str:
     prompts = hide(draw(world, PROMPTS))
     before, after = answers(model, prompts), answers(model, spoil(prompts))
     demand(np.isfinite(before).all(), "an answer is not finite where contexts are absent.", MASK)
@@ -158,11 +161,10 @@ def _masks(model: Any, world: Any) -> str:
     return "what stands in absent tokens does not matter"
 
 
-def _padding(model: Any, world: Any) -> str:
-    prompts = hide(draw(world, 2))
-    padded = answers(model, prompts)
-    alone = eqx.filter_jit(lambda m, prompt: m(prompt)[0])
-    short = np.stack([np.asarray(alone(model, shorten(pick(prompts, number)))) for number in range(2)])
+def _padding(model: Any, world: Any, loss: Loss) -> str:
+    prompts = hide(draw(world, PROMPTS))
+    padded = answers(model, prompts)[:2]
+    short = np.stack([np.asarray(model(shorten(pick(prompts, number)))[0]) for number in range(2)])
     demand(
         close(padded, short),
         "a padded prompt has another answer than the same prompt without its padding: padding leaks.",

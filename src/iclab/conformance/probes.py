@@ -88,9 +88,10 @@ def check_measure(measure: Callable[..., Any], model: Any, world: Any, file: str
     """A probe on one prompt: measure(model, prompt)."""
     part = f"probe {name_of(measure)}"
 
+    batched = eqx.filter_jit(lambda m, p: jax.vmap(lambda one: dict(measure(m, one)))(p))
+
     def compiled(prompts: Prompt) -> dict[str, np.ndarray]:
-        found = eqx.filter_jit(lambda m, p: jax.vmap(lambda one: dict(measure(m, one)))(p))(model, prompts)
-        return {name: np.asarray(value) for name, value in found.items()}
+        return {name: np.asarray(value) for name, value in batched(model, prompts).items()}
 
     def body() -> str:
         _named(measure(model, world.sample(jax.random.key(0), 0)))

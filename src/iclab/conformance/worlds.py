@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,29 +19,30 @@ PER_TOKEN = ("atoms", "coefficients", "present", "pattern", "label", "noise", "o
 SIGMAS = 4.0  # by which tokens with the query's pattern must be more like it than others are
 
 
+@eqx.filter_jit
+def _draw(world: Any, keys: Any) -> Prompt:
+    return jax.vmap(world.sample)(keys, jnp.arange(len(keys)))
+
+
 def draw(world: Any, count: int) -> Prompt:
-    """A batch of prompts, compiled, with the world as an argument: as in a training."""
-    keys = jax.random.split(jax.random.key(1), count)
-    return eqx.filter_jit(lambda w, k, n: jax.vmap(w.sample)(k, n))(_arrays(world), keys, jnp.arange(count))
+    """The first few of a batch of prompts, compiled once, with the world's numbers as arguments: as in a training."""
+    prompts = _draw(jax.tree.map(jnp.asarray, world), _keys_of_batch())
+    return jax.tree.map(lambda leaf: leaf[:count], prompts)
 
 
-def _arrays(world: Any) -> Any:
-    """Numbers as arrays: that is how settings reach a compiled program."""
-    return jax.tree.map(jnp.asarray, world)
+def _keys_of_batch() -> Any:
+    return jax.random.split(jax.random.key(1), PROMPTS)
 
 
 def check_world(world: Any, file: str) -> Iterator[Finding]:
-    """All checks; those that need a prompt are left out where none can be drawn."""
-    part = f"world {type(world).__name__}"
-    shapes = attempt(part, "shapes", lambda: _shapes(world), file)
-    yield shapes
-    if not shapes.passed:
-        return
-    compiled = attempt(part, "jit and vmap", lambda: _compiled(world), file)
-    yield compiled
-    yield attempt(part, "keys", lambda: _keys(world), file)
-    if compiled.passed:
-        yield attempt(part, "truth", lambda: _truth(world), file)
+    """One check after another, until one fails: each relies on those before it."""
+    for check, body in (
+        ("shapes", _shapes), ("keys", _keys), ("jit and vmap", _compiled), ("columns", _columns), ("truth", _truth),
+    ):  # fmt: skip
+        found = attempt(f"world {type(world).__name__}", check, functools.partial(body, world), file)
+        yield found
+        if not found.passed:
+            return
 
 
 def _shapes(world: Any) -> str:
@@ -60,11 +62,6 @@ def _shapes(world: Any) -> str:
             f"`{name}` speaks of {0 if value is None else len(value)} tokens, but there are {count}.",
             "Every field but `target`, `dictionary`, `answers` and `chain` has one entry per token, the query's last.",
         )
-    demand(
-        columns == world.columns and 1 <= world.feature_columns <= columns,
-        f"tokens have {columns} columns; the world says columns = {world.columns}, feature_columns = {world.feature_columns}.",
-        "`columns` is the width of a token; the first `feature_columns` of them hold the input, the others its label.",
-    )
     demand(prompt.target.shape == (), f"the target has the shape {prompt.target.shape}.", "It is one number: the answer.")
     demand(prompt.present.dtype == bool, f"`present` holds {prompt.present.dtype}.", "Make it of True and False.")
     finite = all(bool(jnp.isfinite(x).all()) for x in (tokens, prompt.target, prompt.label))
@@ -72,9 +69,20 @@ def _shapes(world: Any) -> str:
     return f"a prompt has {count} tokens, the query last, in {columns} columns"
 
 
+def _columns(world: Any) -> str:
+    columns = world.sample(jax.random.key(0), 0).tokens().shape[1]
+    said, features = world.columns, world.feature_columns
+    demand(
+        columns == said and 1 <= features <= columns,
+        f"tokens have {columns} columns; the world says columns = {said}, feature_columns = {features}.",
+        "`columns` is the width of a token; the first `feature_columns` of them hold the input, the others its label.",
+    )
+    return f"{features} of {columns} hold the input"
+
+
 def _compiled(world: Any) -> str:
     together = draw(world, 4)
-    keys = jax.random.split(jax.random.key(1), 4)
+    keys = _keys_of_batch()
     for number in range(4):
         alone, among = world.sample(keys[number], number), jax.tree.map(lambda leaf, n=number: leaf[n], together)
         same = all(

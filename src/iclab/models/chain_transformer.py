@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds import World
 
@@ -79,10 +79,16 @@ class ChainTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(width=self.width)
+        require_finite(initial_scale=self.initial_scale)
 
     def init(self, key: Key[Array, ""], world: World) -> ChainTransformer | SeparateChainTransformer:
         """Random weights; nothing else is trained."""
         columns = world.columns
+        answers = jax.eval_shape(world.sample, key, 0).answers
+        require(
+            answers is not None and 2 * answers.shape[-1] <= columns,
+            "this model reads the second block of a token as its output; use it in a world of reasoning steps.",
+        )
         if not self.separate:
             return ChainTransformer(self.initial_scale * jax.random.normal(key, (columns, columns)))
         keys = jax.random.split(key)

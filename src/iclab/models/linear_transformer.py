@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.models.linear_attention import attend_all, gates_at_end, present_logits
 from iclab.prompts import Prompt
 from iclab.worlds import World
@@ -120,6 +120,7 @@ class LinearTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(depth=self.depth)
+        require_finite(initial_scale=self.initial_scale)
 
     def init(self, key: Key[Array, ""], world: World) -> LinearTransformer:
         """W_B = W_C: δ on the feature diagonal. Nothing is random."""

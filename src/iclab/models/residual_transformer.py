@@ -17,8 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from iclab.errors import require, require_finite
 from iclab.prompts import Prompt
 from iclab.worlds import World
+
+SMALLEST = 1e-15  # of the initialisation of W_V: the square of what it pools must not vanish in float32
 
 
 class ResidualTrace(eqx.Module):
@@ -61,6 +64,11 @@ class ResidualTransformerSettings(eqx.Module):
 
     attention_scale: float | Float[Array, "*members"] = 1e-3
     value_scale: float | Float[Array, "*members"] = 5e-3
+
+    def __check_init__(self) -> None:
+        require_finite(attention_scale=self.attention_scale, value_scale=self.value_scale)
+        smallest = float(np.min(np.abs(np.asarray(self.value_scale))))
+        require(smallest > SMALLEST, f"value_scale is {self.value_scale}; LN divides by a norm that would be 0 in float32.")
 
     def init(self, key: Key[Array, ""], world: World) -> ResidualTransformer:
         """Three random d × d matrices."""

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds import World
 
@@ -84,6 +84,7 @@ class SoftmaxTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(key_width=self.key_width, value_width=self.value_width, neurons=self.neurons)
+        require_finite(initial_scale=self.initial_scale, readout_power=self.readout_power)
 
     def init(self, key: Key[Array, ""], world: World) -> SoftmaxTransformer:
         """W_Q, W_K, W_V diagonal, W_O ~ N(0, 1/m), a uniform on ±m^(-power)."""

@@ -82,6 +82,8 @@ def registered(taken: frozenset[str]) -> dict[str, tuple[Paper, str]]:
         package = entry.dist.name if entry.dist else "a package"
         try:
             loaded = entry.load()
+            usable = isinstance(loaded, Paper | types.ModuleType)
+            require(usable, f"it is a {type(loaded).__name__}, neither a Paper nor a module.")
             paper = loaded if isinstance(loaded, Paper) else paper_of(entry.name, entry.value, loaded)
             require(paper.id not in taken and paper.id not in found, f"the id {paper.id!r} is taken by another paper.")
             found[paper.id] = paper, f"{package} {entry.dist.version if entry.dist else ''} {_digest(entry.module)}"

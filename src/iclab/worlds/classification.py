@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
 from iclab.worlds.outliers import Outliers
@@ -181,6 +181,10 @@ def classification(
         f"with 2 relevant patterns every context is decisive: matching_fraction must be 1, not {matching_fraction}.",
     )
     require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
+    require_finite(
+        noise_norm=noise_norm, relevant_range=relevant_range, irrelevant_range=irrelevant_range, label_embedding=label_embedding
+    )
+    require(noisy is not False or noise_norm == 0, f"noise_norm is {noise_norm}, but noisy=False leaves the noise out.")
     tasks = np.asarray(tasks)
     require(len(tasks) > 0, "the task set is empty; a world needs at least one task.")
     require(

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from iclab.errors import require
+from iclab.errors import require, require_finite
 
 
 class LabelRule(enum.IntEnum):
@@ -98,6 +98,7 @@ def outliers(
         0.0 <= fraction < 1.0,
         f"outlier_fraction is {fraction}; it must lie in [0, 1): with every example an outlier nothing can be learned.",
     )
+    require_finite(outlier_magnitude=magnitude)
     require(magnitude >= 0.0, f"outlier_magnitude is {magnitude}; it must not be negative.")
     require(target_label in (-1.0, 1.0), f"target_label is {target_label}; it must be +1 or -1.")
     own = None if isinstance(rule, LabelRule) else rule

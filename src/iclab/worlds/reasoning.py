@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds.transitions import check, shifts
 
@@ -201,6 +201,7 @@ def reasoning(
         round(matching_fraction * context_length) >= 1,
         f"matching_fraction {matching_fraction} of {context_length} examples leaves none that starts from the query's pattern.",
     )
+    require_finite(noise_norm=noise_norm, patterns=patterns)
     require(noise_norm >= 0, f"noise_norm is {noise_norm}; it must not be negative.")
     require(np.allclose(patterns @ patterns.T, np.eye(count), atol=1e-6), "the patterns must be orthonormal rows.")
     require(

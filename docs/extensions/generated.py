@@ -4,12 +4,14 @@ A comment `<!-- generated: NAME ARGUMENT -->` on a line of its own is replaced b
 its theorems, what it leaves open, the commands, the reference of a module (see `reference`).
 """
 
+import ast
 import dataclasses
 import html
 import importlib
 import inspect
 import re
 import typing
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -19,6 +21,7 @@ from iclab.papers import PAPERS, Paper
 from iclab.report.mathematics import inline
 from iclab.skeletons import text_of
 
+ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
 FIELD = re.compile(r"^    (\w+): [^=\n]+ = [^#\n]*(?:# (.*))?$", re.MULTILINE)
 
@@ -143,6 +146,20 @@ def skeleton(kind: str) -> str:
     return f"```python\n{text_of(kind)}```"
 
 
+def examples(_: str) -> str:
+    """Every numbered example: what it says about itself, and its code."""
+    lines = []
+    for path in sorted((ROOT / "examples").glob("[0-9]*.py")):
+        text = path.read_text()
+        tree = ast.parse(text)
+        said = ast.get_docstring(tree)
+        code = "\n".join(text.splitlines()[tree.body[0].end_lineno :]).strip()
+        first, _, rest = said.partition("\n")
+        lines += [f"## {path.stem[:2]} {first.rstrip('.')}", "", f"`examples/{path.name}`", ""]
+        lines += [*reference.markdown(rest), "", "```python", code, "```", ""]
+    return "\n".join(lines)
+
+
 def commands(_: str) -> str:
     """Every command of the command line, from the function behind it."""
     lines = []
@@ -172,7 +189,7 @@ def _option(function: typing.Callable, word: str) -> str:
 
 
 PAPER_PARTS = (title, equation, claims, unstated, settings, theorems, disagreements, experiments)
-MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, commands, reference.module)}
+MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, examples, commands, reference.module)}
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:

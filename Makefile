@@ -10,16 +10,16 @@ reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
 test: docs  ## everything CI checks: format, lint, types, documentation, tests
-	$(BIN)/ruff format --check src tests benchmarks docs
-	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs examples
+	$(BIN)/ruff check src tests benchmarks docs examples
 	$(BIN)/mypy
 	$(BIN)/pytest
 
 docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs
 
-test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six
-	$(BIN)/pytest --slow tests/test_survival.py
+test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six, 500 random settings per world and model
+	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py
 
 dist: $(VENV)/installed-test  ## wheel and sdist, looked into, and the tutorial from the wheel in an empty environment
 	rm -rf dist

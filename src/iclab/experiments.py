@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -65,6 +66,13 @@ class Trained:
         values = np.asarray(values, float).copy()
         values[self.diverged] = np.nan
         return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
+
+    def model(self, seed: int, setting: str | None = None) -> Any:
+        """The model of one member; `setting` chooses where there are several."""
+        number = self.settings.index(self.settings[0] if setting is None else setting) * len(self.seeds) + self.seeds.index(
+            seed
+        )
+        return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, number))
 
     def only(self, setting: str) -> Trained:
         """The members of one setting."""

@@ -16,6 +16,7 @@ from iclab.drawing import COLOURS, curve, panels
 from iclab.statistics import interval
 
 MOST_PANELS, MOST_LINES = 4, 6
+WIDE = 10.0  # from which ratio of the largest to the smallest on an axis is logarithmic
 LAST = ("diverged_at", "best_step", "ties", "training_error")  # shown only where there is room
 
 
@@ -59,5 +60,9 @@ def _panel(axis: Axes, values: xr.DataArray) -> None:
         axis.set_xlim(-0.6, len(choices[:MOST_LINES]) - 0.4)
         return
     axis.set_xlabel(along.replace("_", " "))
+    for scale, found in ((axis.set_xscale, values[along].values), (axis.set_yscale, values.values)):
+        finite = np.asarray(found, float)[np.isfinite(np.asarray(found, float))]
+        if len(finite) and finite.min() > 0 and finite.max() > WIDE * finite.min():
+            scale("log")
     if len(choices) > 1:
         axis.legend()

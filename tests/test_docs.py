@@ -73,6 +73,24 @@ def test_a_block_that_fails_fails(tmp_path, text):
         blocks.execute(page, tmp_path, blocks.in_this_process)
 
 
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("a\n...\nb", "a\nb", True),
+        ("a\n...\nb", "a\nx\ny\nb", True),
+        ("...\nb", "b", True),
+        ("a 1.5 ...", "a 1.5 s", True),
+        ("", "anything", True),
+        ("took ... s", "took  3 s", True),
+        ("a\n...\nb", "a\nx", False),
+        ("a b", "a c b", False),
+        ("a.b", "axb", False),
+    ],
+)
+def test_what_was_printed_is_compared_with_room_for_anything(expected, printed, same):
+    assert blocks.fits(expected, printed) is same
+
+
 def written_commands():
     """Every command that stands in a text or a table, `iclab ...`, with its page."""
     for page in PAGES:

@@ -9,6 +9,7 @@ additive outlier and a false label. Here both models are trained with 40 % of su
 import dataclasses
 
 import numpy as np
+import xarray as xr
 
 from iclab.authoring import Check, Recipe, Training, above, below, claim, errors, hinge
 from iclab.models.linear_transformer import LinearTransformerSettings
@@ -47,14 +48,13 @@ def world(s, fraction):
 
 def experiment(lab):
     """Train both models with outliers, test them with fewer and with more."""
-    s, parts = lab.settings, {}
+    s, parts = lab.settings, []
     for name, model in MODELS.items():
         recipe = Recipe(world(s, s.train_fraction), model, Training(s.step_size, batch=64))
         trained = lab.train(name.replace(" ", "-"), {name: recipe}, s.steps, loss=hinge)
         where = lambda setting, seed, fraction: world(s, fraction)  # noqa: E731
-        parts[name] = lab.evaluate(trained, "test", errors(hinge), where, {"fraction": FRACTIONS}, s.prompts)
-    first, second = parts.values()
-    return first.merge(second, join="outer")
+        parts.append(lab.evaluate(trained, "test", errors(hinge), where, {"fraction": FRACTIONS}, s.prompts))
+    return xr.concat(parts, "setting")
 
 
 def error(results, model, fraction):

@@ -29,7 +29,7 @@ class Settings:
 
     sigma: float = 0.5
     steps: int = 1500
-    prompts: int = 5000
+    prompts: int = 10_000
 
 
 settings = {"smoke": Settings(steps=20, prompts=500), "quick": Settings(), "paper": Settings(steps=10_000, prompts=100_000)}
@@ -53,7 +53,7 @@ class Regression(BaseWorld):
 
 @functools.cache
 def compared(sigma):
-    """The squared errors of three methods on one prompt."""
+    """The squared errors of three fits on one prompt."""
 
     def measure(model, prompt):
         tokens = jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
@@ -77,13 +77,13 @@ def experiment(lab):
     tested = lab.evaluate(trained, "test", compared(s.sigma), at, {"length": LENGTHS}, s.prompts)
     gamma, n = 1 / (1 + (d + 1 + s.sigma**2) / N), xr.DataArray(np.array(LENGTHS), dims="length")
     risk = d * (1 - 2 * gamma + gamma**2 * (1 + (d + 1) / n)) + gamma**2 * s.sigma**2 * d / n + s.sigma**2
-    return tested.assign(theory=risk + 0 * tested["attention"]).to_dataarray("method", "squared_error").to_dataset()
+    return tested.assign(theory=risk + 0 * tested["attention"]).to_dataarray("fit", "squared_error").to_dataset()
 
 
 def ratio(results, other):
-    """The error of attention over that of another method."""
+    """The error of attention over that of another fit."""
     errors = results["experiment"]["squared_error"]
-    return errors.sel(method="attention", drop=True) / errors.sel(method=other, drop=True)
+    return errors.sel(fit="attention", drop=True) / errors.sel(fit=other, drop=True)
 
 
 claims = [

@@ -5,6 +5,9 @@
 A decay for every key dimension, computed from the token; α = 1 is plain linear attention. At the query, with the label as
 value, o = Σ_i y_i Σ_c k_ic q_c Π_{j>i} α_jc, computed here from sums of log α: exact at any length.
 
+Both claims were written before the first run, and both came out as `differs` (quick profile, 8 seeds): the error is 0.23 with
+the gate and without. A decay forgets everything before a token; it cannot skip one token, as Mamba's input gate does (02).
+
     iclab check examples/04_gated_attention.py       iclab reproduce examples/04_gated_attention.py
 """
 
@@ -14,6 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from iclab.authoring import Check, Recipe, Training, above, below, claim, errors, hinge, static
 from iclab.patterns import orthogonal_patterns
@@ -85,7 +89,7 @@ def experiment(lab):
         recipe = Recipe(world(s), GatedAttentionSettings(gated=gated), Training(s.step_size, batch=64))
         trained = lab.train(name, {name: recipe}, s.steps, loss=hinge)
         parts.append(lab.evaluate(trained, "test", errors(hinge), world(s), prompts=s.prompts))
-    return parts[0].merge(parts[1], join="outer")
+    return xr.concat(parts, "setting")
 
 
 claims = [

@@ -69,8 +69,9 @@ def make_classification(
 ):  # fmt: skip
     patterns = orthogonal_patterns(dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed)
     own = outliers(fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True)
+    cyclic = cyclic_tasks(relevant, shifts)
     return classification(
-        patterns, all_tasks(relevant) if tasks == "all" else cyclic_tasks(relevant, shifts), noisy=noisy,
+        patterns, all_tasks(relevant) if tasks == "all" else cyclic, noisy=noisy,
         outliers=own if outlier_patterns else None, label_embedding=np.full(labels, embedding), **more,
     )  # fmt: skip
 
@@ -221,9 +222,17 @@ TRAINING = Maker(
 
 
 @st.composite
-def setups(draw, maker, shapes=None):
-    """Valid settings; `shapes` bounds how many of the maker's shapes are used."""
-    return Setup(maker, draw(maker.valid(draw(st.sampled_from(maker.shapes[:shapes])))))
+def setups(draw, maker):
+    """Valid settings."""
+    return Setup(maker, draw(maker.valid(draw(st.sampled_from(maker.shapes)))))
+
+
+@st.composite
+def trainings(draw, makers, combinations):
+    """Valid settings of a world, a model and a training; their shapes in so many combinations, each one compiled program."""
+    number = draw(st.integers(0, combinations - 1))
+    shapes = [maker.shapes[number % len(maker.shapes)] for maker in makers]
+    return tuple(Setup(maker, draw(maker.valid(shape))) for maker, shape in zip(makers, shapes, strict=True))
 
 
 @st.composite

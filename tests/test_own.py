@@ -13,6 +13,7 @@ import pytest
 
 import broken
 import iclab
+from folders import code_lines
 from iclab import skeletons
 from iclab.errors import InputError
 from iclab.papers import sources
@@ -130,6 +131,13 @@ def test_every_skeleton_runs_as_it_is(kind, tmp_path):
     run = iclab.reproduce(str(path), profile="smoke", out=tmp_path / "run")
     assert run.claims and all(entry["verdict"] == "not-attempted" and entry["measured"] is not None for entry in run.claims)
     assert list((tmp_path / "run" / "figures" / "mine").glob("*.svg"))
+
+
+def test_a_world_a_model_and_a_claim_with_an_interval_take_less_than_40_lines(tmp_path):
+    path = pathlib.Path(__file__).with_name("shortest.py")
+    assert code_lines(path) < 40
+    (entry,) = iclab.reproduce(str(path), seeds=3, out=tmp_path / "run").claims
+    assert entry["verdict"] == "reproduced" and 0 < entry["low"] < entry["measured"] < entry["high"] < 1
 
 
 def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, capsys, tmp_path):

@@ -75,11 +75,10 @@ def trained(world, model, how, loss, seed=0):
 def test_valid_settings_train_without_nan(world, model, cases):
     if not cases.slow and (world, model) not in FEW:
         pytest.skip("--slow only: the same programs with more columns")
-    shapes = None if cases.slow else 1
     maker = drawn.WORLDS[world]
 
     @cases(few=4)
-    @given(st.tuples(*(drawn.setups(m, shapes) for m in (maker, drawn.MODELS[model], drawn.TRAINING))), st.integers(0, 99))
+    @given(drawn.trainings((maker, drawn.MODELS[model], drawn.TRAINING), 6 if cases.slow else 1), st.integers(0, 99))
     def property_holds(parts, seed):
         states, records = trained(*(part.build() for part in parts), maker.loss, seed)
         assert not training.diverged(states).any()
@@ -130,8 +129,9 @@ def test_what_is_not_finite_is_marked_as_diverged(world, model, cases):
     maker, lost = drawn.WORLDS[world], []
 
     @cases(few=6)
-    @given(drawn.setups(maker, 1), drawn.setups(drawn.MODELS[model], 1), st.floats(1e3, 1e38))
-    def property_holds(place, settings_of_model, step_size):
+    @given(drawn.trainings((maker, drawn.MODELS[model]), 1), st.floats(1e3, 1e38))
+    def property_holds(parts, step_size):
+        place, settings_of_model = parts
         how = training.Training(step_size, batch=4)
         states, records = trained(place.build(), settings_of_model.build(), how, maker.loss)
         lost.append(not np.isfinite(records["training_loss"][:, 1:]).all())

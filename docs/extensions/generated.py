@@ -146,6 +146,11 @@ def skeleton(kind: str) -> str:
     return f"```python\n{text_of(kind)}```"
 
 
+def source(path: str) -> str:
+    """A file of the repository that the tests run."""
+    return f"```python\n{(ROOT / path).read_text()}```"
+
+
 def examples(_: str) -> str:
     """Every numbered example: what it says about itself, and its code."""
     lines = []
@@ -189,7 +194,7 @@ def _option(function: typing.Callable, word: str) -> str:
 
 
 PAPER_PARTS = (title, equation, claims, unstated, settings, theorems, disagreements, experiments)
-MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, examples, commands, reference.module)}
+MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, source, examples, commands, reference.module)}
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:

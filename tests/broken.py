@@ -120,6 +120,8 @@ MISTAKES = (
             "no more like it than the others"),
     Mistake("beyond_answers", "target=y[-1],", "target=5, answers=jnp.eye(3),", "world World", "truth", "the target is 5, but the world has 3 answers",
             "from 0 to 2"),
+    Mistake("answers_drawn", "target=y[-1],", "target=jnp.array(1), answers=drawn[:3, :3],", "world World", "truth", "`answers` is another one in every prompt",
+            "belongs to the world"),
     Mistake("nothing_present", "jnp.arange(self.longest) < self.length", "jnp.arange(self.longest) < self.length - 6", "world World", "truth",
             "no context that is present"),
     Mistake("no_trace", 'return output, {"scores": scores}', "return output", "model AttentionSettings", "shapes", "not a pair", "(output, trace)"),

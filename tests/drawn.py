@@ -228,11 +228,16 @@ def setups(draw, maker):
 
 
 @st.composite
-def trainings(draw, makers, combinations):
-    """Valid settings of a world, a model and a training; their shapes in so many combinations, each one compiled program."""
+def trainings(draw, makers, combinations, count):
+    """So many valid settings of a world, a model and a training that are one compiled program together.
+
+    Their shapes come in so many combinations.
+    """
     number = draw(st.integers(0, combinations - 1))
     shapes = [maker.shapes[number % len(maker.shapes)] for maker in makers]
-    return tuple(Setup(maker, draw(maker.valid(shape))) for maker, shape in zip(makers, shapes, strict=True))
+    one = st.tuples(*(maker.valid(shape) for maker, shape in zip(makers, shapes, strict=True)))
+    drawn = draw(st.lists(one, min_size=count, max_size=count))
+    return [tuple(Setup(maker, values) for maker, values in zip(makers, each, strict=True)) for each in drawn]
 
 
 @st.composite

@@ -65,29 +65,36 @@ def observer(loss):
     return observe
 
 
-def trained(world, model, how, loss, seed=0):
-    """Two steps of training, looked at before, between and after."""
-    member = Member(ensemble.member_key("properties", seed), world, model, how)
-    return training.train(ensemble.stack([member]), loss, (0, 1, 2), (observer(loss),))
+def trained(parts, loss):
+    """Two steps of training of every one of these, as one ensemble, looked at before, between and after."""
+    members = [Member(ensemble.member_key("properties", seed), *own) for seed, own in enumerate(parts)]
+    return training.train(ensemble.stack(members), loss, (0, 1, 2), (observer(loss),))
+
+
+TOGETHER = 25  # settings that are trained together in the long form
 
 
 @pytest.mark.parametrize(("world", "model"), SOUND)
 def test_valid_settings_train_without_nan(world, model, cases):
     if not cases.slow and (world, model) not in FEW:
         pytest.skip("--slow only: the same programs with more columns")
-    maker = drawn.WORLDS[world]
+    maker, seen = drawn.WORLDS[world], []
+    makers = (maker, drawn.MODELS[model], drawn.TRAINING)
 
-    @cases(few=4)
-    @given(drawn.trainings((maker, drawn.MODELS[model], drawn.TRAINING), 6 if cases.slow else 1), st.integers(0, 99))
-    def property_holds(parts, seed):
-        states, records = trained(*(part.build() for part in parts), maker.loss, seed)
-        assert not training.diverged(states).any()
+    @cases(few=2, many=500 // TOGETHER)
+    @given(drawn.trainings(makers, *((6, TOGETHER) if cases.slow else (1, 3))))
+    def property_holds(setups):
+        seen.extend(setups)
+        states, records = trained([[part.build() for part in parts] for parts in setups], maker.loss)
+        lost = training.diverged(states)
         for name, values in records.items():
             values = values[:, 1:] if name.startswith("training_") else values  # no step was taken before the first record
-            assert np.isfinite(values).all(), (name, values)
+            lost |= ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+        assert not lost.any(), setups[int(lost.argmax())]
         assert records["error"].min() >= 0 and records["error"].max() <= 1
 
     property_holds()
+    assert len(seen) >= (500 if cases.slow else 6)
 
 
 @pytest.mark.parametrize(("world", "model"), REFUSED)
@@ -128,14 +135,14 @@ def test_invalid_settings_are_refused_in_a_sentence_that_names_the_value(name, c
 def test_what_is_not_finite_is_marked_as_diverged(world, model, cases):
     maker, lost = drawn.WORLDS[world], []
 
-    @cases(few=6)
-    @given(drawn.trainings((maker, drawn.MODELS[model]), 1), st.floats(1e3, 1e38))
-    def property_holds(parts, step_size):
-        place, settings_of_model = parts
+    @cases(few=3, many=125)
+    @given(drawn.trainings((maker, drawn.MODELS[model]), 1, 4), st.floats(1e3, 1e38))
+    def property_holds(setups, step_size):
         how = training.Training(step_size, batch=4)
-        states, records = trained(place.build(), settings_of_model.build(), how, maker.loss)
-        lost.append(not np.isfinite(records["training_loss"][:, 1:]).all())
-        assert training.diverged(states).all() or not lost[-1]
+        states, records = trained([[*(part.build() for part in parts), how] for parts in setups], maker.loss)
+        infinite = ~np.isfinite(records["training_loss"][:, 1:]).all(axis=1)
+        lost.extend(infinite)
+        assert (training.diverged(states) | ~infinite).all()
 
     property_holds()
     assert any(lost) or world != "classification", "no step was large enough to test anything"

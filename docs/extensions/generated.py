@@ -22,6 +22,11 @@ from iclab.report.mathematics import inline
 from iclab.skeletons import text_of
 
 ROOT = Path(__file__).parents[2]
+TOPICS = {
+    "": "Theorems, figures and tables",
+    "rates": "Predicted exponents and regions",
+    "gpt2": "The same questions to GPT-2",
+}
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
 FIELD = re.compile(r"^    (\w+): [^=\n]+ = [^#\n]*(?:# (.*))?$", re.MULTILINE)
 
@@ -63,11 +68,9 @@ def claims(paper: str) -> str:
     found = PAPERS[paper]
     rows = found.claims(_quick(found))
     lines = [f"{len(rows)} claims, as `iclab list {paper}` names them, with the rules of the quick profile.", ""]
-    for topic, words in (("", "Theorems, figures and tables"), ("rates", "Predicted exponents and regions")):
+    for topic in dict.fromkeys(claim.topic for claim in sorted(rows, key=lambda claim: list(TOPICS).index(claim.topic))):
         chosen = [claim for claim in rows if claim.topic == topic]
-        if not chosen:
-            continue
-        lines += [f"### {words}", ""]
+        lines += [f"### {TOPICS[topic]}", ""]
         for claim in chosen:
             checks = "<br>".join(f"{_letters(check.name)}: <b>{_letters(str(check.rule))}</b>" for check in claim.checks)
             lines += [f"`{claim.id.split('/', 1)[1]}` · {_letters(claim.source)}", f": {_letters(claim.statement)}", ""]

@@ -131,15 +131,20 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def note(claims: Sequence[Claim], afterwards: Mapping[str, str]) -> tuple[Claim, ...]:
-    """The claims with their notes. Keys are names (the id after the slash) or patterns of them ("fig1*"); each must match."""
+def note(claims: Sequence[Claim], afterwards: Mapping[str, str], topic: str = "") -> tuple[Claim, ...]:
+    """The claims with their notes and their topic.
+
+    Keys are names (the id after the slash) or patterns of them ("fig1*"); each must match.
+    """
     notes: dict[str, list[str]] = {claim.id: [] for claim in claims}
     for pattern, text in afterwards.items():
         named = [claim.id for claim in claims if fnmatch.fnmatchcase(claim.id.split("/", 1)[1], pattern)]
         assert named, f"no claim is called {pattern!r}"
         for name in named:
             notes[name].append(text)
-    return tuple(dataclasses.replace(claim, afterwards=" ".join(notes[claim.id])) for claim in claims)
+    return tuple(
+        dataclasses.replace(claim, afterwards=" ".join(notes[claim.id]), topic=topic or claim.topic) for claim in claims
+    )
 
 
 SEVERITY = (Verdict.differs, Verdict.inconclusive, Verdict.reproduced)

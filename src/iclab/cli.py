@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from iclab import skeletons
+from iclab.bench import table as benchmarks
 from iclab.conformance import check_file
 from iclab.devices import cache_directory, prepare_jax
 from iclab.errors import InputError, require
@@ -91,7 +93,8 @@ def reproduce(
     Args:
         ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2), or a .py file of yours (my_idea.py, or
             my_idea.py/CLAIM for one of its claims). None: all papers.
-        only: Only the claims of a topic: rates (exponents that theorems predict, and regions that they promise).
+        only: Only the claims of a topic: rates (exponents that theorems predict, and regions that they promise) or gpt2
+            (the same questions to a deep model).
         profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
         seeds: Training seeds per setting; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.
@@ -158,6 +161,35 @@ def serve(
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             server.stopped.set()
+
+
+def bench(
+    cases: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[CASES...]")] = (),
+    seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 3.0,
+    members: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    against: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    peer: bool = True,
+) -> None:
+    """Measure training speed: every model, beside eager PyTorch and beside the machine's matrix-product rate.
+
+    Each case runs in a process of its own. Without PyTorch (the extra llm) the column of the peer stays empty.
+
+    Args:
+        cases: Of softmax, linear, mamba, chain, residual, gpt2. None: all.
+        seconds: How long each rate is measured, after compilation.
+        members: Models trained side by side; a few per core, or what fills a GPU, if not given.
+        out: Also write the numbers as JSON.
+        against: Compare with such a file: the command fails where a ratio fell below 70 % of what it was.
+        peer: Also measure eager PyTorch.
+    """
+    require(seconds > 0, f"--seconds is {seconds}; it must be positive.")
+    found = benchmarks.measure(cases, seconds, members, peer, lambda line: ERR.print(line, markup=False, highlight=False))
+    OUT.print(benchmarks.table(found))
+    if out is not None:
+        out.write_text(json.dumps(found, indent=2) + "\n")
+    slower = [] if against is None else benchmarks.regressions(found, against)
+    require(not slower, "slower than before:\n" + "\n".join(slower))
 
 
 def diff(
@@ -366,6 +398,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "new": new,
     "check": check,
     "theory": theory,
+    "bench": bench,
     "doctor": doctor,
 }
 

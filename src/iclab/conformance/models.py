@@ -108,7 +108,9 @@ def pick(prompts: Prompt, number: int) -> Prompt:
 def _truth(model: Any, world: Any, loss: Loss) -> str:
     prompts = draw(world, PROMPTS)
     before = answers(model, prompts)
-    said = ["target", "label", "pattern", *(["outlier"] if prompts.outlier is not None else [])]
+    said = ["target", "pattern"]
+    said += ["label"] if prompts.label_atom is None else []  # where labels are shown as an atom they are part of the tokens
+    said += ["outlier"] if prompts.outlier is not None else []
     for name in said:
         other = np.roll(np.asarray(getattr(prompts, name)), 1, axis=0)
         changed = eqx.tree_at(operator.attrgetter(name), prompts, jnp.asarray(other))

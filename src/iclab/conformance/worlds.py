@@ -125,6 +125,13 @@ def _truth(world: Any) -> str:
         f"an atom has the number {atoms.max() if atoms.max() >= rows else atoms.min()}, but the dictionary has {rows} rows.",
         "JAX reads beyond the end of an array without a word: number the atoms from 0 to the last row.",
     )
+    for name in ("dictionary", "answers"):
+        shared = getattr(prompts, name)
+        demand(
+            shared is None or np.array_equal(shared, np.broadcast_to(shared[:1], shared.shape)),
+            f"`{name}` is another one in every prompt.",
+            f"`{name}` belongs to the world: all prompts of a batch share it. Make it a field, and draw `target` instead.",
+        )
     _target(prompts)
     demand(
         (label[:, -1] == 0).all(), "the query shows its label.", "`label` of the last token is 0: what it is must be found out."

@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from iclab.errors import require, require_finite
 from iclab.prompts import Prompt
@@ -41,16 +41,19 @@ class ResidualTransformer(eqx.Module):
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, " columns"], ResidualTrace]:
         """h = h_0 + T_L."""
         tokens = prompt.tokens()
-        vector, attention = self.retrieve(tokens, prompt.present, tokens[-1])
-        return vector + tokens[-1], ResidualTrace(attention, vector)
+        vector, attention = self.retrieve(tokens, prompt.shown(), tokens[-1])
+        return vector + tokens[-1], ResidualTrace(attention[:-1], vector)
 
     def retrieve(
-        self, tokens: Float[Array, "tokens columns"], present: Array, query: Float[Array, " columns"]
-    ) -> tuple[Float[Array, " columns"], Float[Array, " contexts"]]:
-        """h_0 for any vector in the query's place, and the attention over tokens 1..L-1."""
+        self, tokens: Float[Array, "tokens columns"], attended: Bool[Array, " tokens"], query: Float[Array, " columns"]
+    ) -> tuple[Float[Array, " columns"], Float[Array, " tokens"]]:
+        """h_0 for any vector in the query's place, and the attention over the tokens that may be attended to.
+
+        The others are masked: cutting them off would copy all tokens in every step.
+        """
         direction = self.key_weights.T @ (self.query_weights @ query)
-        attention = jax.nn.softmax(jnp.where(present[:-1], tokens[:-1] @ direction, -jnp.inf))
-        value = self.value_weights @ (attention @ tokens[:-1])
+        attention = jax.nn.softmax(jnp.where(attended, tokens @ direction, -jnp.inf))
+        value = self.value_weights @ (attention @ tokens)
         return value / jnp.linalg.norm(value), attention
 
     def letters(self) -> dict[str, np.ndarray]:

@@ -60,8 +60,8 @@ def _panel(axis: Axes, values: xr.DataArray) -> None:
         axis.set_xlim(-0.6, len(choices[:MOST_LINES]) - 0.4)
         return
     axis.set_xlabel(along.replace("_", " "))
-    for scale, found in ((axis.set_xscale, values[along].values), (axis.set_yscale, values.values)):
-        finite = np.asarray(found, float)[np.isfinite(np.asarray(found, float))]
+    for scale, shown in ((axis.set_xscale, values[along].values), (axis.set_yscale, values.values)):
+        finite = np.asarray(shown, float)[np.isfinite(np.asarray(shown, float))]
         if len(finite) and finite.min() > 0 and finite.max() > WIDE * finite.min():
             scale("log")
     if len(choices) > 1:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from iclab.errors import require, require_finite
+from iclab.randomness import ranks
 
 
 class LabelRule(enum.IntEnum):
@@ -71,7 +72,7 @@ class Outliers(eqx.Module):
         position = jnp.arange(len(draw)) / len(draw)
         score = jnp.where(self.placement == Placement.farthest, position, draw)
         score = jnp.where(self.placement == Placement.closest, 1.0 - position, score)
-        rank = jnp.argsort(jnp.argsort(jnp.where(contexts, score, 2.0)))
+        rank = ranks(jnp.where(contexts, score, 2.0))
         return (rank < number) & contexts
 
     def labels(self, task: Float[Array, " tokens"], draw: Float[Array, " tokens"]) -> Float[Array, " tokens"]:

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-llm reproduce test test-slow clean
+.PHONY: install install-llm reproduce test test-slow docs dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -13,14 +13,22 @@ install-llm: install  ## what `iclab reproduce language-model` needs; the weight
 reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
-test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, tests
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+test: docs  ## everything CI checks: format, lint, types, documentation, tests
+	$(BIN)/ruff format --check src tests benchmarks docs examples
+	$(BIN)/ruff check src tests benchmarks docs examples
 	$(BIN)/mypy
 	$(BIN)/pytest
 
+docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs
+
 test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six, 500 random settings per world and model
 	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py
+
+dist: $(VENV)/installed-test  ## wheel and sdist, looked into, and the tutorial from the wheel in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist . > /dev/null
+	$(BIN)/python tests/distribution.py dist
 
 # Touching a stamp after pip keeps "make" from installing again; the constraints file fixes every version.
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -34,4 +42,4 @@ $(VENV)/installed-test: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) build src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info

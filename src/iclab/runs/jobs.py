@@ -121,7 +121,7 @@ def run_elsewhere(
         for name in job.experiments:
             found_by = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
             parts = [piece[name] for piece in found_by if name in piece]
-            alone = PAPERS[job.paper].unit != "seed"
+            alone = job.source.unit != "seed"
             joined = (
                 parts[0]
                 if alone

@@ -1,0 +1,35 @@
+"""The documentation site: MyST Markdown, the furo theme, mathematics as MathML. It asks no other machine for anything."""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+project = "iclab"
+author = "the iclab authors"
+version = release = importlib.metadata.version("iclab")
+html_title = f"iclab {version}"
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0072B2", "color-brand-content": "#005b8f"},
+    "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#7cc5ef"},
+}
+
+extensions = ["myst_parser", "mathematics", "generated", "offline"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+exclude_patterns = ["extensions", "_*"]
+add_module_names = False
+smartquotes = False  # they turn --out into –out
+python_maximum_signature_line_length = 100
+nitpicky = True
+# Types in signatures are not links; what a page refers to by name must exist.
+nitpick_ignore_regex = [("py:class", ".*")]
+suppress_warnings = ["config.cache"]

@@ -152,7 +152,7 @@ def test_the_reference_has_every_module_a_reader_may_import():
     shown = {
         word for page in (ROOT / "docs" / "api").glob("*.md") for word in re.findall(r"module (iclab\S*)", page.read_text())
     }
-    inside = ("report", "cli", "runs", "papers", "theory", "probes", "conformance", "skeletons")
+    inside = ("report", "cli", "runs", "papers", "theory", "probes", "conformance", "skeletons", "bench")
     inner = tuple(f"iclab.{part}" for part in inside)
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
     wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.opened", "papers.paper", "theory.fits")}

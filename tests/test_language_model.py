@@ -56,7 +56,12 @@ def test_a_run_on_a_given_model_has_every_claim_over_prompts_and_a_page_that_say
     assert entries["language-model/fig1-added"]["seeds"] == 10 and entries["language-model/fig1-sum-capital"]["seeds"] == 2
     assert all(entry["settings"]["model"] == str(llama) for entry in entries.values())
     page = (small_run.directory / "index.html").read_text()
-    assert "10 prompts," in page and "the interval is over prompts" in page and "10 seeds," not in page and "training seeds per setting" not in page
+    assert (
+        "10 prompts," in page
+        and "the interval is over prompts" in page
+        and "10 seeds," not in page
+        and "training seeds per setting" not in page
+    )
     figures = {path.stem for path in (small_run.directory / "figures" / "language-model").glob("*.svg")}
     assert figures == {claim.figure for claim in select(["language-model"]) if claim.figure}
 

@@ -14,13 +14,13 @@ reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
 test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, tests
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/pytest
 
-test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six
-	$(BIN)/pytest --slow tests/test_survival.py
+test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six, 500 random settings per world and model
+	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py
 
 # Touching a stamp after pip keeps "make" from installing again; the constraints file fixes every version.
 $(VENV)/installed: pyproject.toml constraints.txt

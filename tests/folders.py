@@ -1,5 +1,6 @@
 """Run folders made from results that are there already, so that tests of what reads them compute nothing."""
 
+import ast
 import dataclasses
 
 from iclab.papers import PAPERS
@@ -23,3 +24,13 @@ def folder(path, run, names=tuple(PAPER.experiments)):
     for name in names:
         store.save_result(f"{PAPER.id}/{name}", run.results[f"{PAPER.id}/{name}"], 1.0)
     return store
+
+
+def code_lines(path):
+    """Lines that are neither blank, comment nor docstring."""
+    text, documentation = path.read_text(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            documentation |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(text.splitlines(), start=1)
+    return sum(bool(line.strip()) and not line.strip().startswith("#") and n not in documentation for n, line in lines)

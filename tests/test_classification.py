@@ -54,7 +54,7 @@ def test_tokens_are_what_the_truth_says():
     letters = world.letters()
     for token in range(small.LENGTH + 1):
         expected = np.zeros(small.DIMENSION + small.LABELS)
-        scale, size, label = np.asarray(prompt.coefficients[token], float)
+        (scale, size), label = np.asarray(prompt.coefficients[token], float), float(prompt.label[token])
         expected[:8] = scale * letters["relevant"][prompt.pattern[token]]
         expected[:8] += size * letters["irrelevant"][int(prompt.atoms[token, 1]) - 4]
         expected[8:] = label * letters["label_embedding"]

@@ -110,6 +110,9 @@ def test_only_selects_by_topic():
     }
     some = select(["nonlinear-icl/thm3.3"], only="rates")
     assert [claim.id.split("/")[1] for claim in some] == ["thm3.3-strength", "thm3.3-patterns", "thm3.3-region"]
+    deep = select((), only="gpt2")
+    assert {claim.paper for claim in deep} == {"nonlinear-icl", "mamba-outliers", "chain-of-thought"}
+    assert all("gpt2" in claim.id for claim in deep)
     with pytest.raises(InputError, match=r"--only rate: no claim has this topic\. Did you mean 'rates'"):
         select((), only="rate")
     with pytest.raises(InputError, match="none of nonlinear-icl/fig2a has this topic"):

@@ -20,6 +20,11 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 RECORD = [0, 20, 40]
 
 
+def batch_loss(model, world, key, batch, first=0):
+    prompts, axes = training._draw(world, key, batch, first)
+    return training._batch_loss(model, prompts, axes, hinge)[0]
+
+
 def leaves(tree):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
@@ -75,7 +80,7 @@ def test_a_step_is_plain_sgd():
     after, _ = train(ensemble.stack([member]), hinge, [1])
     model = ensemble.unstack(start.model, 0)
     key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 0)
-    gradient = jax.grad(lambda m: training._batch_loss(m, member.world, hinge, key, 32)[0])(model)
+    gradient = jax.grad(lambda m: batch_loss(m, member.world, key, 32))(model)
     for before, now, slope in zip(leaves(model), leaves(ensemble.unstack(after.model, 0)), leaves(gradient), strict=True):
         assert np.allclose(now, before - 1.0 * slope, atol=1e-6)
 
@@ -86,7 +91,7 @@ def test_prompts_are_numbered_on_from_batch_to_batch():
     first, second = (ensemble.unstack(train(ensemble.stack([member]), hinge, [n])[0].model, 0) for n in (1, 2))
     key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 1)
     for start, same in ((31, True), (0, False)):
-        gradient = jax.grad(lambda m, n=start: training._batch_loss(m, member.world, hinge, key, 31, n)[0])(first)
+        gradient = jax.grad(lambda m, n=start: batch_loss(m, member.world, key, 31, n))(first)
         expected = [before - slope for before, slope in zip(leaves(first), leaves(gradient), strict=True)]
         found = all(np.allclose(now, want, atol=1e-6) for now, want in zip(leaves(second), expected, strict=True))
         assert found is same
@@ -176,7 +181,7 @@ def test_adam_and_adamw_take_their_steps_in_the_same_loop(optimiser, decay):
     how = Training(0.01, 32, optimiser=optimiser, weight_decay=decay, schedule=Cosine(2.0, 4.0))
     member = eqx.tree_at(lambda m: m.training, small.member(), how, is_leaf=lambda leaf: leaf is None)
     models = [ensemble.unstack(train(ensemble.stack([member]), hinge, [n])[0].model, 0) for n in (0, 1, 2, 3)]
-    slope = jax.jit(jax.grad(lambda m, key, n: training._batch_loss(m, member.world, hinge, key, 32, n * 32)[0]))
+    slope = jax.jit(jax.grad(lambda m, key, n: batch_loss(m, member.world, key, 32, n * 32)))
     stream = jax.random.fold_in(member.key, training.DATA)
     gradients = [slope(model, jax.random.fold_in(stream, n), n) for n, model in enumerate(models[:3])]
     rates = [0.01 * factor for factor in (0.0, 0.5, 1.0)]

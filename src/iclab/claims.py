@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from iclab.statistics import Interval, estimator
+from iclab.errors import require
+from iclab.statistics import Interval, estimator, unit_of
 
 Results = Mapping[str, xr.Dataset]
 
@@ -119,6 +120,11 @@ class Claim:
         return "; ".join(f"{check.name} {check.rule}" for check in self.checks)
 
 
+def claim(name: str, statement: str, *checks: Check, source: str = "", needs: Sequence[str] = (), **more: Any) -> Claim:
+    """A claim of a user's file: the file puts its own name before the claim's, and all its experiments into `needs` if none."""
+    return Claim(name, source, statement, checks, tuple(needs), **more)
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """A small table of results, for the page."""
@@ -128,15 +134,20 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def note(claims: Sequence[Claim], afterwards: Mapping[str, str]) -> tuple[Claim, ...]:
-    """The claims with their notes. Keys are names (the id after the slash) or patterns of them ("fig1*"); each must match."""
+def note(claims: Sequence[Claim], afterwards: Mapping[str, str], topic: str = "") -> tuple[Claim, ...]:
+    """The claims with their notes and their topic.
+
+    Keys are names (the id after the slash) or patterns of them ("fig1*"); each must match.
+    """
     notes: dict[str, list[str]] = {claim.id: [] for claim in claims}
     for pattern, text in afterwards.items():
         named = [claim.id for claim in claims if fnmatch.fnmatchcase(claim.id.split("/", 1)[1], pattern)]
         assert named, f"no claim is called {pattern!r}"
         for name in named:
             notes[name].append(text)
-    return tuple(dataclasses.replace(claim, afterwards=" ".join(notes[claim.id])) for claim in claims)
+    return tuple(
+        dataclasses.replace(claim, afterwards=" ".join(notes[claim.id]), topic=topic or claim.topic) for claim in claims
+    )
 
 
 SEVERITY = (Verdict.differs, Verdict.inconclusive, Verdict.reproduced)
@@ -150,7 +161,7 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
     """
     checks = []
     for check in claim.checks:
-        values = check.statistic(results)
+        values = _per_unit(claim, check, results)
         (unit,) = map(str, values.dims)
         found = estimator(unit)(values.values, check.bounds)
         asked = attempted and (found.seeds > 0 or unit == "seed")  # a model without attention cannot be asked about it
@@ -192,6 +203,24 @@ def judge(claim: Claim, results: Results, *, attempted: bool = True) -> dict[str
         "figure": claim.figure,
         "table": claim.table,
     }
+
+
+def _per_unit(claim: Claim, check: Check, results: Results) -> xr.DataArray:
+    """The statistic, one number per seed (or prompt); dimensions of length 1 are dropped."""
+    values = check.statistic(results)
+    where = f"{claim.id}, check {check.name!r}"
+    require(
+        isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {type(values).__name__}."
+    )
+    unit = unit_of(values)
+    others = [dim for dim in values.dims if dim != unit]
+    many = [f"{dim} ({values.sizes[dim]})" for dim in others if values.sizes[dim] > 1]
+    require(
+        unit in values.dims and not many,
+        f"{where}: the statistic must have one number per seed, but it "
+        + (f"also has the dimensions {', '.join(many)}; choose with .sel(...) or average." if many else "has no seeds."),
+    )
+    return values.squeeze(others)
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +25,17 @@ def require_fraction(name: str, value: float) -> None:
     require(0.0 <= float(value) <= 1.0, f"{name} is {value}; a fraction must lie in [0, 1].")
 
 
+def require_finite(**values: Any) -> None:
+    """Refuse numbers (or arrays of them) that are infinite or not a number, naming the first one."""
+    for name, value in values.items():
+        require(np.all(np.isfinite(np.asarray(value, float))), f"{name} is {value}; it must be a finite number.")
+
+
 def require_positive(**sizes: float) -> None:
     """Refuse sizes that are zero or negative, naming the first one."""
     for name, value in sizes.items():
         require(value > 0, f"{name} is {value}; it must be positive.")
+        require(value < np.inf, f"{name} is {value}; it must be finite.")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -34,3 +43,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
     return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+
+
+def in_words(error: BaseException) -> str:
+    """The kind of an error and the first line of what it says; of bad input the sentence alone."""
+    if isinstance(error, InputError):
+        return str(error)
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def line_in(file: str, error: BaseException) -> str:
+    """ ", line 12" for the innermost line of a file that an error went through; empty if it never was there."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return f", line {error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f", line {lines[-1]}" if lines else ""

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from iclab import ensemble
-from iclab.losses import Loss
+from iclab.losses import Loss, never
 from iclab.models import Model
 from iclab.prompts import Prompt
 from iclab.worlds import World
@@ -27,10 +27,15 @@ BATCH = 250  # prompts answered at once: large enough to fill a core, small enou
 
 @functools.cache
 def errors(loss: Loss) -> Measure:
-    """The measure of the loss (under its own name), of the 0-1 "error" and of "ties". A tie counts as an error."""
+    """The measure of the loss (under its own name), of the 0-1 "error" and of "ties". A tie counts as an error.
+
+    A loss without mistakes, such as a squared distance, has its value alone.
+    """
 
     def measure(model: Model, prompt: Prompt) -> dict[str, Array]:
         output, _ = model(prompt)
+        if loss.mistake is never:
+            return {loss.name: loss.value(output, prompt)}
         wrong, tie = loss.mistake(output, prompt)
         return {
             loss.name: loss.value(output, prompt),

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -20,6 +22,8 @@ from iclab import ensemble, evaluation, training
 from iclab.engine import Engine, EvaluationRequest, TrainingRequest
 from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
+
+RECORDS = 20  # of a training that is given its number of steps only
 
 
 class NoSeedsError(Exception):
@@ -63,6 +67,13 @@ class Trained:
         values[self.diverged] = np.nan
         return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
 
+    def model(self, seed: int, setting: str | None = None) -> Any:
+        """The model of one member; `setting` chooses where there are several."""
+        number = self.settings.index(self.settings[0] if setting is None else setting) * len(self.seeds) + self.seeds.index(
+            seed
+        )
+        return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, number))
+
     def only(self, setting: str) -> Trained:
         """The members of one setting."""
         first = self.settings.index(setting) * len(self.seeds)
@@ -104,15 +115,17 @@ class Lab:
     def train(
         self,
         name: str,
-        recipes: Mapping[str, Callable[[int], Recipe]],
-        record_at: Sequence[int],
+        recipes: Recipe | Mapping[str, Recipe | Callable[[int], Recipe]],
+        record_at: int | Sequence[int],
         observers: tuple[Observer, ...] = (),
         loss: Loss = hinge,
         best_of: str = "",
         at_most: int | None = None,
     ) -> Trained:
-        """Train every recipe (a function of the seed) with every seed; a second call with the same name is free.
+        """Train every recipe (one, or several by name; each may be a function of the seed) with every seed.
 
+        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call with
+        the same name is free.
         `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it was lowest, and the
         history has that `best_step`. `at_most` takes the seeds below it only, for a training that costs much more than the
         paper's others.
@@ -120,11 +133,14 @@ class Lab:
         name = f"{self.paper}-{name}"
         if name in self._trained:
             return self._trained[name]
+        recipes = {"standard": recipes} if isinstance(recipes, Recipe) else recipes
+        if isinstance(record_at, int):
+            record_at = sorted({round(record_at * part / RECORDS) for part in range(RECORDS + 1)})
         seeds = tuple(seed for seed in self.seeds if at_most is None or seed < at_most)
         if not seeds:
             raise NoSeedsError
         pairs = list(itertools.product(recipes, seeds))
-        made = [recipes[setting](seed) for setting, seed in pairs]
+        made = [_made(recipes[setting], seed) for setting, seed in pairs]
         members = ensemble.stack(
             [
                 Member(ensemble.member_key(f"{name}/{setting}", seed), r.world, r.model, r.training, r.watched)
@@ -163,17 +179,19 @@ class Lab:
         trained: Trained,
         name: str,
         measure: evaluation.Measure,
-        world: Callable[..., Any],
-        dims: Mapping[str, Sequence[Any]],
-        prompts: int,
+        world: Any,
+        dims: Mapping[str, Sequence[Any]] = types.MappingProxyType({}),
+        prompts: int = 2000,
         prepare: Callable[[Any, Any], Any] = evaluation.unchanged,
         preparation: Callable[..., Any] = lambda **coordinates: np.float32(0),
     ) -> xr.Dataset:
         """The measure's mean over fresh prompts, for every member and every point of the grid `dims`.
 
-        `world(setting, seed, **coordinates)` is where it is tested; `prepare(model, preparation(seed=..., **coordinates))`
-        may change the model first. All points of the grid see the same random draws, so differences along it are paired.
+        `world(setting, seed, **coordinates)` is where it is tested (or one world for all);
+        `prepare(model, preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same
+        random draws, so differences along it are paired.
         """
+        place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
         pairs = list(itertools.product(trained.settings, trained.seeds))
         picks = np.repeat(np.arange(len(pairs)), len(points))
@@ -181,7 +199,7 @@ class Lab:
         jobs = evaluation.Jobs(
             models=jax.tree.map(lambda leaf: np.asarray(leaf)[picks], trained.models),
             preparations=ensemble.stack([preparation(seed=seed, **point) for _, seed in pairs for point in points]),
-            worlds=ensemble.stack([world(setting, seed, **point) for setting, seed in pairs for point in points]),
+            worlds=ensemble.stack([place(setting, seed, **point) for setting, seed in pairs for point in points]),
             keys=ensemble.stack(keys)[picks],
         )
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"
@@ -202,6 +220,10 @@ class Lab:
     def trainings(self) -> dict[str, Trained]:
         """What has been trained so far, by name."""
         return dict(self._trained)
+
+
+def _made(recipe: Recipe | Callable[[int], Recipe], seed: int) -> Recipe:
+    return recipe if isinstance(recipe, Recipe) else recipe(seed)
 
 
 def _dataset(

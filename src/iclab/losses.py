@@ -12,7 +12,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from iclab.errors import InputError, require
 from iclab.prompts import Prompt
+
+
+def never(output: Array, prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
+    """No answer is a mistake: that of a loss that only measures a distance."""
+    return jnp.asarray(False), jnp.asarray(False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +27,26 @@ class Loss:
 
     name: str
     value: Callable[[Array, Prompt], Float[Array, ""]]
-    mistake: Callable[[Array, Prompt], tuple[Bool[Array, ""], Bool[Array, ""]]]
+    mistake: Callable[[Array, Prompt], tuple[Bool[Array, ""], Bool[Array, ""]]] = never
 
 
-def _hinge(output: Float[Array, ""], prompt: Prompt) -> Float[Array, ""]:
+def _one_number(loss: str, output: Array) -> None:
+    require(output.ndim == 0, f"the loss {loss} wants one number from the model, which gives an array of shape {output.shape}.")
+
+
+def _answers(loss: str, output: Array, prompt: Prompt) -> Float[Array, "answers out"]:
+    """The world's answers, if the output is a vector like them."""
+    if prompt.answers is None:
+        raise InputError(f"the loss {loss} chooses among answers, but the world offers none.")
+    width = prompt.answers.shape[1]
+    require(
+        output.shape == (width,), f"the loss {loss} wants a vector of {width} numbers; the model gives shape {output.shape}."
+    )
+    return prompt.answers
+
+
+def _hinge(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
+    _one_number("hinge", output)
     return jnp.maximum(0.0, 1.0 - prompt.target * output)
 
 
@@ -37,9 +59,8 @@ hinge = Loss("hinge", _hinge, _wrong_sign)
 """max(0, 1 - z F), the loss of eq. (3) of nonlinear-icl. Mistake: z F <= 0; an output of exactly 0 is a tie and an error."""
 
 
-def _squared(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, ""]:
-    assert prompt.answers is not None
-    return 0.5 * jnp.sum((prompt.answers[prompt.target] - output) ** 2)
+def _squared(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
+    return 0.5 * jnp.sum((_answers("squared", output, prompt)[prompt.target] - output) ** 2)
 
 
 def nearness(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, " answers"]:
@@ -62,9 +83,8 @@ squared = Loss("squared", _squared, _not_nearest)
 """½‖z - F‖², the loss of eq. (3) of chain-of-thought. Mistake: another answer is as near as the right one; equal is a tie."""
 
 
-def _cross_entropy(output: Float[Array, " out"], prompt: Prompt) -> Float[Array, ""]:
-    assert prompt.answers is not None
-    scores = prompt.answers @ output
+def _cross_entropy(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
+    scores = _answers("cross_entropy", output, prompt) @ output
     return jax.nn.logsumexp(scores) - scores[prompt.target]
 
 
@@ -75,3 +95,12 @@ def _not_highest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Arr
 
 cross_entropy = Loss("cross_entropy", _cross_entropy, _not_highest)
 """-log softmax over the dictionary, eq. (4) of vector-arithmetic. Mistake: another entry scores as high as the right one."""
+
+
+def _distance(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
+    _one_number("regression", output)
+    return (output - prompt.target) ** 2
+
+
+regression = Loss("squared_error", _distance)
+"""(F - y)², where the answer is a number."""

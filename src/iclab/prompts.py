@@ -8,9 +8,69 @@ coefficients; dense tokens are a function of it, and a model may read either.
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+
+
+class InColumns(eqx.Module):
+    """A prompt as a model reads it, token by token in dense columns."""
+
+    tokens: Float[Array, "tokens columns"]
+
+    @property
+    def query(self) -> Float[Array, " columns"]:
+        """The last token."""
+        return self.tokens[-1]
+
+    def read(self, weights: Float[Array, "*out columns"]) -> Float[Array, "*out columns"]:
+        """A matrix (or a row) as it acts on tokens in this form."""
+        return weights
+
+    def dot(self, direction: Float[Array, " columns"]) -> Float[Array, " tokens"]:
+        """direction · p_i for every token."""
+        return self.tokens @ direction
+
+    def pool(self, weights: Float[Array, " tokens"]) -> Float[Array, " columns"]:
+        """Σ_i weights_i p_i."""
+        return weights @ self.tokens
+
+
+class InAtoms(eqx.Module):
+    """A prompt as a model reads it, in the coordinates of its dictionary: no dense token is ever made.
+
+    With U the dictionary (atoms × columns), token i is c_iᵀ U with two or three nonzero coordinates. A matrix W acts on it as
+    (W Uᵀ) c_i, and W Uᵀ is the same for all prompts of a batch. So a score is a gather of two or three numbers and pooling adds
+    two or three numbers per token. Same numbers as `InColumns` but for rounding. An atom that all tokens share is kept apart:
+    a GPU would add to one place again and again.
+    """
+
+    atoms: Int[Array, "tokens terms"]
+    coefficients: Float[Array, "tokens terms"]
+    dictionary: Float[Array, "atoms columns"]
+    label: Float[Array, " tokens"]
+    label_atom: int | None = eqx.field(static=True)
+
+    @property
+    def query(self) -> Float[Array, " atoms"]:
+        """The last token, which shows no label."""
+        return jnp.zeros(len(self.dictionary)).at[self.atoms[-1]].add(self.coefficients[-1])
+
+    def read(self, weights: Float[Array, "*out columns"]) -> Float[Array, "*out atoms"]:
+        """A matrix (or a row) as it acts on tokens in this form."""
+        return weights @ self.dictionary.T
+
+    def dot(self, direction: Float[Array, " atoms"]) -> Float[Array, " tokens"]:
+        """direction · c_i for every token; a direction that was read first gives direction · p_i."""
+        scores = jnp.sum(self.coefficients * direction[self.atoms], axis=1)
+        return scores if self.label_atom is None else scores + self.label * direction[self.label_atom]
+
+    def pool(self, weights: Float[Array, " tokens"]) -> Float[Array, " atoms"]:
+        """Σ_i weights_i c_i."""
+        pooled = jnp.zeros(len(self.dictionary)).at[self.atoms].add(self.coefficients * weights[:, None])
+        return pooled if self.label_atom is None else pooled.at[self.label_atom].add(jnp.sum(self.label * weights))
 
 
 class Prompt(eqx.Module):
@@ -20,8 +80,11 @@ class Prompt(eqx.Module):
     `pattern` is what "the same as the query" means in its world: the relevant pattern, the input of a reasoning step, the
     co-task of a demonstration. `label` is what the token shows (0 for the query, which shows none).
     `step` numbers the reasoning steps, and `chain` is the right reasoning z_0, ..., z_K of the query, where there is one.
+    `label_atom` is the atom that every token carries `label` times, beside those in `atoms`, where labels are shown that way.
+    `feature_columns` is how many of the columns, the first ones, hold the input rather than its label.
     `present` is False for padding: a shorter context is a masked longer one, so one compilation serves every length.
     `dictionary` and `answers` belong to the world: sample and answer inside one `vmap`, and they are not batched.
+    `noise` is what of a token is no atom: noise, or all of it where a world has no dictionary (`make_prompt`).
     """
 
     atoms: Int[Array, "tokens terms"]
@@ -36,6 +99,8 @@ class Prompt(eqx.Module):
     outlier: Bool[Array, " tokens"] | None = None
     step: Int[Array, " tokens"] | None = None
     chain: Int[Array, " k1"] | None = None
+    label_atom: int | None = eqx.field(static=True, default=None)
+    feature_columns: int | None = eqx.field(static=True, default=None)
 
     def tokens(self) -> Float[Array, "tokens columns"]:
         """The columns p_1, ..., p_l, p_query as rows: each token's atoms, gathered from the dictionary and weighted.
@@ -44,8 +109,54 @@ class Prompt(eqx.Module):
         dictionary. The dictionary is not differentiated, so no gradient has to be scattered back.
         """
         dense = jnp.einsum("tkc,tk->tc", self.dictionary[self.atoms], self.coefficients)
+        if self.label_atom is not None:
+            dense = dense + self.label[:, None] * self.dictionary[self.label_atom]
         return dense if self.noise is None else dense + self.noise
+
+    def view(self) -> InColumns | InAtoms:
+        """The cheaper form to read this prompt in: atoms, unless noise fills the columns or the atoms outnumber them far."""
+        atoms, columns = self.dictionary.shape
+        if self.noise is None and atoms <= 2 * columns:
+            return InAtoms(self.atoms, self.coefficients, self.dictionary, self.label, self.label_atom)
+        return InColumns(self.tokens())
+
+    def shown(self) -> Bool[Array, " tokens"]:
+        """Which tokens are present before the query."""
+        return self.present & (jnp.arange(len(self.present)) < len(self.present) - 1)
 
     def matches_query(self) -> Bool[Array, " contexts"]:
         """N*: which context tokens carry the query's pattern."""
         return (self.pattern[:-1] == self.pattern[-1]) & self.present[:-1]
+
+
+def make_prompt(
+    tokens: Float[Array, "tokens columns"],
+    target: Any,
+    *,
+    label: Float[Array, " contexts"] | None = None,
+    pattern: Int[Array, " tokens"] | None = None,
+    present: Bool[Array, " contexts"] | None = None,
+    answers: Float[Array, "answers out"] | None = None,
+    feature_columns: int | None = None,
+) -> Prompt:
+    """A prompt from its tokens as rows, the query last, and the right answer: all that a world without a dictionary needs.
+
+    What else is known may be said for probes: the `label` that each context shows, the `pattern` of every token, which
+    contexts are `present` (all, unless told), the vectors among which the answer is chosen, and how many columns hold the input
+    (all but the last, unless told).
+    """
+    count, columns = tokens.shape
+    shown = jnp.zeros(count - 1) if label is None else jnp.asarray(label, float)
+    there = jnp.ones(count - 1, bool) if present is None else present
+    return Prompt(
+        atoms=jnp.zeros((count, 1), int),
+        coefficients=jnp.zeros((count, 1)),
+        present=jnp.append(there, True),
+        pattern=jnp.full(count, -1) if pattern is None else pattern,
+        label=jnp.append(shown, 0.0),
+        target=jnp.asarray(target),
+        dictionary=jnp.zeros((1, columns)),
+        answers=answers,
+        noise=jnp.asarray(tokens, float),
+        feature_columns=columns - 1 if feature_columns is None else feature_columns,
+    )

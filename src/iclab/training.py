@@ -23,7 +23,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from iclab import ensemble, memory
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.losses import Loss
 from iclab.models import Model, ModelSettings
 from iclab.prompts import Prompt
@@ -85,6 +85,7 @@ class Training(eqx.Module):
             bool(np.all(np.asarray(self.step_size) > 0)),
             f"step_size is {self.step_size}; it must be positive.",
         )
+        require_finite(step_size=self.step_size, weight_decay=self.weight_decay, **self.scales)
 
 
 class Member(eqx.Module):
@@ -142,39 +143,33 @@ def _start(keep: bool, member: Member) -> State:
     return State(model, _optimiser(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1, best)
 
 
-def _batch_loss(
-    model: Model, world: World, loss: Loss, key: Key[Array, ""], batch: int, first: Int[Array, ""] | int = 0
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Mean loss and 0-1 error over one fresh batch. Sampling and answering share one vmap: the dictionary is not batched.
-
-    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches of
-    any size.
-    """
-
-    def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> tuple[Array, Array]:
-        return _answer(model, loss, world.sample(prompt_key, index))
-
-    values, wrong = jax.vmap(one)(first + jnp.arange(batch), jax.random.split(key, batch))
-    return jnp.mean(values), jnp.mean(wrong.astype(float))
-
-
 def _answer(model: Model, loss: Loss, prompt: Prompt) -> tuple[Array, Array]:
     output, _ = model(prompt)
     return loss.value(output, prompt), loss.mistake(output, prompt)[0]
 
 
-def _fixed_loss(model: Model, prompts: Prompt, axes: Any, loss: Loss) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Mean loss and 0-1 error over prompts that were drawn before."""
+def _batch_loss(model: Model, prompts: Prompt, axes: Any, loss: Loss) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean loss and 0-1 error over a batch of prompts."""
     values, wrong = jax.vmap(lambda prompt: _answer(model, loss, prompt), in_axes=(axes,))(prompts)
     return jnp.mean(values), jnp.mean(wrong.astype(float))
 
 
-def _draw(world: World, key: Key[Array, ""], batch: int) -> tuple[Prompt, Any]:
-    """A batch of prompts and its vmap axes: everything is batched but the dictionary and the answers, which all share."""
+def _sharing(prompts: Any, dictionary: Any, answers: Any) -> Any:
+    """Prompts with this dictionary and these answers, which belong to the world and have no batch axis."""
+    both = (dictionary, answers)
+    return eqx.tree_at(lambda p: (p.dictionary, p.answers), prompts, both, is_leaf=lambda leaf: leaf is None)
+
+
+def _draw(world: World, key: Key[Array, ""], batch: int, first: Int[Array, ""] | int) -> tuple[Prompt, Any]:
+    """A batch of prompts and its vmap axes: everything is batched but the dictionary and the answers, which all share.
+
+    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches of
+    any size.
+    """
     one = jax.eval_shape(world.sample, key, jnp.zeros((), int))
     axes = jax.tree.map(lambda leaf: 0, one)
-    axes = eqx.tree_at(lambda p: (p.dictionary, p.answers), axes, (None, None), is_leaf=lambda leaf: leaf is None)
-    numbers = jnp.arange(batch)
+    axes = _sharing(axes, None, None)
+    numbers = first + jnp.arange(batch)
     return jax.vmap(world.sample, out_axes=axes)(jax.random.split(key, batch), numbers), axes
 
 
@@ -184,21 +179,25 @@ def _advance(
     """`steps` SGD steps, then the record: mean training loss and error over these steps, and what the observers say."""
     optimiser = _optimiser(member.training)
     data_key = jax.random.fold_in(member.key, DATA)
-    batch = member.training.batch
-    # Fixed prompts are drawn once per stretch, outside the loop, always from the same key.
-    prompts, axes = (None, None) if member.training.fresh else _draw(member.world, data_key, batch)
+    batch, fresh = member.training.batch, member.training.fresh
 
-    def objective(model: Any, step: Array) -> tuple[Array, Array]:
+    def draw(step: Array) -> tuple[Prompt, Any]:
+        key = jax.random.fold_in(data_key, step) if fresh else data_key
+        return _draw(member.world, key, batch, step * batch if fresh else 0)
+
+    first, axes = draw(state.step)
+
+    def objective(model: Any, prompts: Prompt) -> tuple[Array, Array]:
         model = _rounded(model) if member.training.half else model
-        if prompts is not None:
-            return _fixed_loss(model, prompts, axes, loss)
-        return _batch_loss(model, member.world, loss, jax.random.fold_in(data_key, step), batch, step * batch)
+        return _batch_loss(model, _sharing(prompts, first.dictionary, first.answers), axes, loss)
 
     gradient = eqx.filter_value_and_grad(objective, has_aux=True)
 
-    def body(_: Array, carry: tuple[State, Array]) -> tuple[State, Array]:
-        state, sums = carry
-        (value, error), gradients = gradient(state.model, state.step)
+    # A step ends with drawing the prompts of the next one. Drawn where they are used, the compiler would draw them again in
+    # every place where the model reads them, forward and backward: on a CPU that was half of the time.
+    def body(_: Array, carry: tuple[State, Array, Prompt]) -> tuple[State, Array, Prompt]:
+        state, sums, prompts = carry
+        (value, error), gradients = gradient(state.model, prompts)
         updates, optimiser_state = optimiser.update(gradients, state.optimiser, state.model)
         for name, scale in member.training.scales.items():
             updates = eqx.tree_at(operator.attrgetter(name), updates, scale * getattr(updates, name))
@@ -210,9 +209,9 @@ def _advance(
             jnp.where(newly, state.step, state.diverged_at),
             state.best,
         )
-        return state, sums + jnp.stack([value, error])
+        return state, sums + jnp.stack([value, error]), _sharing(draw(state.step)[0], None, None) if fresh else prompts
 
-    state, sums = jax.lax.fori_loop(0, steps, body, (state, jnp.zeros(2)))
+    state, sums, _ = jax.lax.fori_loop(0, steps, body, (state, jnp.zeros(2), _sharing(first, None, None)))
     means = sums / steps  # NaN for zero steps, the record at initialisation
     record = {"training_loss": means[0], "training_error": means[1]}
     for number, observer in enumerate(observers):

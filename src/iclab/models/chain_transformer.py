@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds import World
 
@@ -30,13 +30,14 @@ class ChainTrace(eqx.Module):
     attention: Float[Array, " contexts"]
 
 
-def _attend(direction: Float[Array, " columns"], tokens: Array, prompt: Prompt) -> tuple[Float[Array, " features"], ChainTrace]:
-    """Softmax over p̃_i · direction, and the output blocks averaged by it."""
+def _attend(weights: Float[Array, "columns columns"], prompt: Prompt) -> tuple[Float[Array, " features"], ChainTrace]:
+    """Softmax over p̃_i · W p̃_query, and the output blocks averaged by it."""
     assert prompt.answers is not None, "this model answers with a pattern: the world must offer its answers"
-    features = prompt.answers.shape[1]
-    seen = prompt.present.at[-1].set(False)
-    attention = jax.nn.softmax(jnp.where(seen, tokens @ direction, -jnp.inf))
-    return attention @ tokens[:, features : 2 * features], ChainTrace(attention[:-1])
+    view, features = prompt.view(), prompt.answers.shape[1]
+    scores = view.dot(view.read(view.read(weights).T).T @ view.query)
+    attention = jax.nn.softmax(jnp.where(prompt.shown(), scores, -jnp.inf))
+    outputs = view.read(jnp.eye(features, len(weights), features))  # W_V = (0 I 0)
+    return outputs @ view.pool(attention), ChainTrace(attention[:-1])
 
 
 class ChainTransformer(eqx.Module):
@@ -46,8 +47,7 @@ class ChainTransformer(eqx.Module):
 
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, " features"], ChainTrace]:
         """The predicted output vector."""
-        tokens = prompt.tokens()
-        return _attend(self.weights @ tokens[-1], tokens, prompt)
+        return _attend(self.weights, prompt)
 
     def letters(self) -> dict[str, np.ndarray]:
         """The weights under the paper's letter."""
@@ -62,8 +62,7 @@ class SeparateChainTransformer(eqx.Module):
 
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, " features"], ChainTrace]:
         """The predicted output vector."""
-        tokens = prompt.tokens()
-        return _attend(self.key_weights.T @ (self.query_weights @ tokens[-1]), tokens, prompt)
+        return _attend(self.key_weights.T @ self.query_weights, prompt)
 
     def letters(self) -> dict[str, np.ndarray]:
         """The weights under the paper's letters."""
@@ -79,10 +78,16 @@ class ChainTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(width=self.width)
+        require_finite(initial_scale=self.initial_scale)
 
     def init(self, key: Key[Array, ""], world: World) -> ChainTransformer | SeparateChainTransformer:
         """Random weights; nothing else is trained."""
         columns = world.columns
+        answers = jax.eval_shape(world.sample, key, 0).answers
+        require(
+            answers is not None and 2 * answers.shape[-1] <= columns,
+            "this model reads the second block of a token as its output; use it in a world of reasoning steps.",
+        )
         if not self.separate:
             return ChainTransformer(self.initial_scale * jax.random.normal(key, (columns, columns)))
         keys = jax.random.split(key)

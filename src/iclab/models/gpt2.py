@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds import World
 
@@ -149,6 +149,7 @@ class GPT2Settings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(depth=self.depth, heads=self.heads, width=self.width, positions=self.positions)
+        require_finite(initial_scale=self.initial_scale)
         require(self.width % self.heads == 0, f"width {self.width} is not a multiple of heads {self.heads}.")
 
     def init(self, key: Key[Array, ""], world: World) -> GPT2:

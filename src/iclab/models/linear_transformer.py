@@ -22,9 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.models.linear_attention import attend_all, gates_at_end, present_logits
-from iclab.prompts import Prompt
+from iclab.prompts import InColumns, Prompt
 from iclab.worlds import World
 
 
@@ -69,24 +69,27 @@ def squeeze(letters: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def run_stack(model: Any, prompt: Prompt, gates: Float[Array, "depth columns"] | None) -> tuple[Float[Array, ""], LinearTrace]:
     """All layers of a linear Transformer or (with gate weights) of Mamba. The last layer answers at the query only."""
-    inputs = jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
     depth = model.key_weights.shape[0]
     scale = 1.0 / jnp.sum(prompt.present[:-1]) if model.mean else 1.0
+    # Layers in between change the tokens, so that only a single layer can read a prompt in its own coordinates.
+    view = prompt.view() if depth == 1 else InColumns(jnp.where(prompt.present[:, None], prompt.tokens(), 0.0))
     scores, weights = [], []
     output = jnp.zeros(())
     for layer in range(depth):
-        logits = None if gates is None else present_logits(inputs @ gates[layer], prompt.present)
-        direction = model.key_weights[layer].T @ (model.query_weights[layer] @ inputs[-1])
-        score = inputs @ direction
+        keys, queries = view.read(model.key_weights[layer]), view.read(model.query_weights[layer])
+        logits = None if gates is None else present_logits(view.dot(view.read(gates[layer])), prompt.present)
+        score = jnp.where(prompt.present, view.dot((keys.T @ queries) @ view.query), 0.0)
         gate = jnp.ones_like(score) if logits is None else gates_at_end(logits)
         scores.append(score[:-1])
         weights.append(gate[:-1])
         if layer == depth - 1:
-            output = scale * jnp.sum(gate * inputs[:, -1] * score)
+            labels = view.dot(view.read(jnp.zeros(model.key_weights.shape[-1]).at[-1].set(1.0)))
+            output = scale * jnp.sum(gate * labels * score)
             # With a residual the query's label channel holds the sum of all earlier answers (it starts from 0).
-            output = output if model.residual is Residual.none else output + inputs[-1, -1]
+            output = output if model.residual is Residual.none else output + labels[-1]
         else:
-            inputs = _next_inputs(model, inputs, layer, logits, scale)
+            assert isinstance(view, InColumns)
+            view = InColumns(_next_inputs(model, view.tokens, layer, logits, scale))
     return output, LinearTrace(jnp.stack(scores), jnp.stack(weights))
 
 
@@ -120,6 +123,7 @@ class LinearTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(depth=self.depth)
+        require_finite(initial_scale=self.initial_scale)
 
     def init(self, key: Key[Array, ""], world: World) -> LinearTransformer:
         """W_B = W_C: δ on the feature diagonal. Nothing is random."""

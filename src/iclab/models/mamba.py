@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.models.linear_transformer import LinearTrace, Residual, diagonal, run_stack, squeeze
 from iclab.prompts import Prompt
 from iclab.worlds import World
@@ -84,6 +84,7 @@ class MambaSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(depth=self.depth)
+        require_finite(initial_scale=self.initial_scale)
 
     def init(self, key: Key[Array, ""], world: World) -> Mamba:
         """W_B = W_C: δ on the feature diagonal; w random."""

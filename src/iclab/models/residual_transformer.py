@@ -15,10 +15,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
+from iclab.errors import require, require_finite
 from iclab.prompts import Prompt
 from iclab.worlds import World
+
+SMALLEST = 1e-15  # of the initialisation of W_V: the square of what it pools must not vanish in float32
 
 
 class ResidualTrace(eqx.Module):
@@ -38,16 +41,19 @@ class ResidualTransformer(eqx.Module):
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, " columns"], ResidualTrace]:
         """h = h_0 + T_L."""
         tokens = prompt.tokens()
-        vector, attention = self.retrieve(tokens, prompt.present, tokens[-1])
-        return vector + tokens[-1], ResidualTrace(attention, vector)
+        vector, attention = self.retrieve(tokens, prompt.shown(), tokens[-1])
+        return vector + tokens[-1], ResidualTrace(attention[:-1], vector)
 
     def retrieve(
-        self, tokens: Float[Array, "tokens columns"], present: Array, query: Float[Array, " columns"]
-    ) -> tuple[Float[Array, " columns"], Float[Array, " contexts"]]:
-        """h_0 for any vector in the query's place, and the attention over tokens 1..L-1."""
+        self, tokens: Float[Array, "tokens columns"], attended: Bool[Array, " tokens"], query: Float[Array, " columns"]
+    ) -> tuple[Float[Array, " columns"], Float[Array, " tokens"]]:
+        """h_0 for any vector in the query's place, and the attention over the tokens that may be attended to.
+
+        The others are masked: cutting them off would copy all tokens in every step.
+        """
         direction = self.key_weights.T @ (self.query_weights @ query)
-        attention = jax.nn.softmax(jnp.where(present[:-1], tokens[:-1] @ direction, -jnp.inf))
-        value = self.value_weights @ (attention @ tokens[:-1])
+        attention = jax.nn.softmax(jnp.where(attended, tokens @ direction, -jnp.inf))
+        value = self.value_weights @ (attention @ tokens)
         return value / jnp.linalg.norm(value), attention
 
     def letters(self) -> dict[str, np.ndarray]:
@@ -61,6 +67,11 @@ class ResidualTransformerSettings(eqx.Module):
 
     attention_scale: float | Float[Array, "*members"] = 1e-3
     value_scale: float | Float[Array, "*members"] = 5e-3
+
+    def __check_init__(self) -> None:
+        require_finite(attention_scale=self.attention_scale, value_scale=self.value_scale)
+        smallest = float(np.min(np.abs(np.asarray(self.value_scale))))
+        require(smallest > SMALLEST, f"value_scale is {self.value_scale}; LN divides by a norm that would be 0 in float32.")
 
     def init(self, key: Key[Array, ""], world: World) -> ResidualTransformer:
         """Three random d × d matrices."""

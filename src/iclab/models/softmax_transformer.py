@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 from iclab.worlds import World
 
@@ -44,14 +44,16 @@ class SoftmaxTransformer(eqx.Module):
     attend_to_query: bool = eqx.field(static=True, default=False)
 
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, ""], SoftmaxTrace]:
-        """F(Ψ; P), contracted in the cheap order: scores as p_i · W_Kᵀ(W_Q p_query), values after pooling."""
-        tokens = prompt.tokens()
-        seen = prompt.present if self.attend_to_query else prompt.present.at[-1].set(False)
-        direction = self.key_weights.T @ (self.query_weights @ tokens[-1])
-        attention = jax.nn.softmax(jnp.where(seen, tokens @ direction, -jnp.inf))
-        value = self.value_weights @ (attention @ tokens)
-        preactivation = self.output_weights @ value
-        output = jax.lax.stop_gradient(self.readout) @ jax.nn.relu(preactivation)
+        """F(Ψ; P), contracted in the cheap order: W_KᵀW_Q and W_O W_V once for all prompts of a batch, values after pooling."""
+        view = prompt.view()
+        keys, queries, values = (view.read(w) for w in (self.key_weights, self.query_weights, self.value_weights))
+        seen = prompt.present if self.attend_to_query else prompt.shown()
+        attention = jax.nn.softmax(jnp.where(seen, view.dot((keys.T @ queries) @ view.query), -jnp.inf))
+        pooled = view.pool(attention)
+        value = values @ pooled
+        preactivation = (self.output_weights @ values) @ pooled
+        # ReLU(z) = (z + |z|)/2 and a sum in place of a product: what the compiler fuses; a NaN stays one, unlike in a select.
+        output = jnp.sum(jax.lax.stop_gradient(self.readout) * 0.5 * (preactivation + jnp.abs(preactivation)))
         return output, SoftmaxTrace(attention[:-1], value, preactivation)
 
     def neurons(self) -> Float[Array, "neurons columns"]:
@@ -84,6 +86,7 @@ class SoftmaxTransformerSettings(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(key_width=self.key_width, value_width=self.value_width, neurons=self.neurons)
+        require_finite(initial_scale=self.initial_scale, readout_power=self.readout_power)
 
     def init(self, key: Key[Array, ""], world: World) -> SoftmaxTransformer:
         """W_Q, W_K, W_V diagonal, W_O ~ N(0, 1/m), a uniform on ±m^(-power)."""

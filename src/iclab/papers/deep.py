@@ -13,6 +13,8 @@ from iclab.errors import require, require_positive
 from iclab.models.gpt2 import GPT2Settings
 from iclab.training import Cosine, Training
 
+TOPIC = "gpt2"
+
 
 @dataclasses.dataclass(frozen=True)
 class DeepSettings:
@@ -26,7 +28,7 @@ class DeepSettings:
     gpt2_warmup: float = 0.1  # share of the steps
     gpt2_batch: int = 64
     gpt2_steps: int = 700
-    gpt2_seeds: int = 6
+    gpt2_seeds: int = 4
     gpt2_prompts: int = 2_000  # fresh prompts per member where an error below 0.01 is claimed
     gpt2_trend_prompts: int = 500  # fresh prompts per member where a trend is claimed
     gpt2_half: int = 0  # 1: gradients in bfloat16, for a GPU

@@ -1,9 +1,9 @@
-"""What a built-in paper consists of: settings per profile, experiments, claims and figures."""
+"""What a paper consists of: settings per profile, experiments, claims and figures."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
@@ -46,7 +46,8 @@ class Experiment:
 class Paper:
     """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it.
 
-    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates.
+    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates;
+    a paper without theorems has neither.
 
     `equation` is the model, in LaTeX. `explore(history, settings)` is what the page's explorer shows of the experiment
     "explorer", which no claim needs and which runs with a few seeds where the whole paper is asked for.
@@ -64,8 +65,8 @@ class Paper:
     experiments: Mapping[str, Experiment]
     claims: Callable[[Any], tuple[Claim, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
-    symbols: Callable[[Any], SymbolsBase] = lambda settings: SymbolsBase()
-    theorems: Callable[[Any, float], tuple[Theorem, ...]] = lambda symbols, constant: ()
+    symbols: Callable[[Any], SymbolsBase] | None = None
+    theorems: Callable[[Any, float], Sequence[Theorem]] = lambda symbols, constant: ()
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
     check: Callable[[Any], None] = lambda settings: None
     lacking: Callable[[Any], str] = lambda settings: ""

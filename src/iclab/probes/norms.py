@@ -22,7 +22,7 @@ def projections(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
     largest such component along any other pattern of the dictionary (relevant or irrelevant).
     """
     tokens = prompt.tokens()
-    features = model.query_weights.shape[-1] - prompt_label_columns(prompt)
+    features = prompt.feature_columns
     patterns = prompt.dictionary[:-1, :features]
     lengths = jnp.linalg.norm(patterns, axis=1, keepdims=True)
     units = jnp.where(lengths > 0, patterns / jnp.maximum(lengths, 1e-9), 0.0)
@@ -41,11 +41,6 @@ def projections(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
     return {f"query_{name}": value[0] for name, value in zip(names, query, strict=True)} | {
         f"key_{name}": value @ weights for name, value in zip(names, keys, strict=True)
     }
-
-
-def prompt_label_columns(prompt: Prompt) -> int:
-    """d_Y: in a classification dictionary there is one row per feature column and one for the label embedding."""
-    return prompt.dictionary.shape[1] - (prompt.dictionary.shape[0] - 1)
 
 
 def pattern_norms(model: SoftmaxTransformer, world: Classification) -> dict[str, Array]:

@@ -46,7 +46,8 @@ def task_vector_uses(model: ResidualTransformer, prompt: Prompt) -> dict[str, Ar
     """
     assert prompt.answers is not None and prompt.noise is not None
     tokens = prompt.tokens()
-    alone, _ = model.retrieve(tokens[:-1], prompt.present[:-1], tokens[-2])
+    earlier = prompt.present & (jnp.arange(len(tokens)) < len(tokens) - 2)
+    alone, _ = model.retrieve(tokens, earlier, tokens[-2])
     _, trace = model(prompt)
     count, task = _concepts(prompt), prompt.pattern[-1]
     high, low = prompt.dictionary[task], prompt.dictionary[count + task]

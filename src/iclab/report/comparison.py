@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,6 +99,10 @@ def _settings(first: Side, second: Side) -> list[Difference]:
     for name in ("revision", "backend"):
         if first.manifest.get(name) != second.manifest.get(name):
             found.append(Difference("run", name, first.manifest.get(name), second.manifest.get(name)))
+    texts = [side.get("texts", {}) for side in (one, two)]
+    digests = [{name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in part.items()} for part in texts]
+    both = [name for name in digests[0] if name in digests[1] and digests[0][name] != digests[1][name]]
+    found += [Difference(name, "source", digests[0][name], digests[1][name]) for name in both]
     before, after = one.get("settings", {}), two.get("settings", {})
     for paper in (paper for paper in before if paper in after):
         names = dict.fromkeys([*before[paper], *after[paper]])

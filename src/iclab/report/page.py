@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from iclab.claims import Table
 from iclab.drawing import COLOURS
-from iclab.papers import PAPERS
+from iclab.papers import PAPERS, Paper
 from iclab.papers.exploration import Exploration
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
@@ -52,10 +52,11 @@ def render_page(
     claims: Sequence[Mapping[str, Any]],
     sections: Mapping[str, Section],
     seconds: float,
+    known: Mapping[str, Paper] = PAPERS,
 ) -> str:
     """The HTML of a run: what it is, where it ran, its claims, and figures and tables by paper."""
     papers = []
-    for paper in PAPERS.values():
+    for paper in known.values():
         own = [claim for claim in claims if claim["paper"] == paper.id]
         if own:
             papers.append(_paper(paper, own, sections[paper.id]))
@@ -99,8 +100,10 @@ def _paper(paper: Any, claims: Sequence[Mapping[str, Any]], section: Section) ->
 
 
 def command(identity: Mapping[str, Any], *ids: str) -> str:
-    """The command that makes this again."""
-    words = ["iclab", "reproduce", *ids, "--profile", str(identity["profile"]), "--seeds", str(identity["seeds"])]
+    """The command that makes this again; what comes from a user's file is asked for by the file."""
+    files = identity.get("files", ())
+    named = [re.sub(rf"^({'|'.join(map(re.escape, files))})(?=/|$)", r"\1.py", name) if files else name for name in ids]
+    words = ["iclab", "reproduce", *named, "--profile", str(identity["profile"]), "--seeds", str(identity["seeds"])]
     for name, value in identity.get("changes", {}).items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import xarray as xr
@@ -14,21 +14,38 @@ from iclab.devices import prepare_jax
 from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.experiments import Lab, NoSeedsError
-from iclab.papers import PAPERS
+from iclab.papers import Paper, paper_from
 from iclab.report.words import duration
+from iclab.runs.changes import override
 from iclab.runs.progress import RunProgress
 from iclab.runs.store import Store, from_bytes, model_files, source_digest, to_bytes
+from iclab.runs.targets import settings_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Experiments of one paper with some seeds: plain data that a worker elsewhere can be given."""
+    """Experiments of one paper with some seeds: plain data that a worker elsewhere can be given.
+
+    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings.
+    """
 
     paper: str
+    text: str
     experiments: tuple[str, ...]
-    settings: Any
+    profile: str
+    changes: Mapping[str, str]
     seeds: tuple[int, ...]
     save_models: bool
+
+    @property
+    def source(self) -> Paper:
+        """The paper itself."""
+        return paper_from(self.paper, self.text)
+
+    @property
+    def settings(self) -> Any:
+        """Its settings."""
+        return override(settings_of(self.source, self.profile), self.changes)
 
     @property
     def label(self) -> str:
@@ -38,14 +55,14 @@ class Job:
     @property
     def cost(self) -> float:
         """Its rough share of the time."""
-        return sum(PAPERS[self.paper].experiments[name].cost for name in self.experiments)
+        return sum(self.source.experiments[name].cost for name in self.experiments)
 
 
 def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[str, xr.Dataset]:
     """Every experiment's dataset by "paper/experiment". What the store has is not run again; trainings are checkpointed."""
     results = {}
     for job in jobs:
-        paper = PAPERS[job.paper]
+        paper = job.source
         lab = Lab(
             job.paper, job.settings, job.seeds, engine=Engine(store.checkpoint), progress=progress.update,
             on_trained=store.save_models if job.save_models else lambda trained: None,
@@ -104,7 +121,7 @@ def run_elsewhere(
         for name in job.experiments:
             found_by = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
             parts = [piece[name] for piece in found_by if name in piece]
-            alone = PAPERS[job.paper].unit != "seed"
+            alone = job.source.unit != "seed"
             joined = (
                 parts[0]
                 if alone
@@ -129,7 +146,7 @@ def compute_piece(job: Job, digest: str) -> tuple[dict[str, bytes], dict[str, by
     for name in job.experiments:
         began = time.perf_counter()
         try:
-            data = PAPERS[job.paper].experiments[name].run(lab)
+            data = job.source.experiments[name].run(lab)
         except NoSeedsError:  # this experiment is for the first few seeds
             continue
         results[name] = to_bytes(data.assign_attrs(seconds=time.perf_counter() - began))

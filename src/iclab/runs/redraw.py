@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iclab.drawing import finish
-from iclab.errors import InputError, nearest, require
-from iclab.papers import PAPERS, select
+from iclab.errors import InputError, in_words, nearest, require
+from iclab.papers import Library, Paper, library, select
 from iclab.report.figures import FORMATS, picture
 from iclab.runs.store import Store, read_manifest
 
 
-def redraw(directory: Path, kind: str) -> tuple[list[Path], list[str]]:
-    """Draw every figure whose results are there into figures/<paper>/<name>.<kind>; what was left out, and why."""
+def redraw(directory: Path, kind: str, files: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
+    """Draw every figure whose results are there into figures/<paper>/<name>.<kind>; what was left out, and why.
+
+    What a user's file claimed is drawn by that file again: from where it was, or from `files`.
+    """
     require(kind in FORMATS, f"format {kind!r} is unknown. {nearest(kind, FORMATS)}")
-    identity = read_manifest(directory)["identity"]
+    manifest = read_manifest(directory)
+    identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
-    settings = settings_of(identity, directory)
-    claims = select(identity["ids"] or list(settings), settings)
-    written, missing = [], []
+    shelf, changed = _shelf(manifest, files)
+    settings = settings_of(identity, directory, shelf.papers)
+    claims = select(identity["ids"] or list(settings), settings, papers=shelf.papers)
+    written, missing = [], changed
     with Store(directory, identity) as store:
-        for paper in (PAPERS[name] for name in settings):
+        for paper in (shelf.papers[name] for name in settings):
             own = [claim for claim in claims if claim.paper == paper.id]
             found = {name: store.load_result(f"{paper.id}/{name}") for claim in own for name in claim.needs}
             results = {name: data for name, data in found.items() if data is not None}
             for name in dict.fromkeys(claim.figure for claim in own if claim.figure):
                 lacking = {need for claim in own if claim.figure == name for need in claim.needs} - set(results)
                 if lacking:
-                    missing.append(f"{paper.id}/{name}: no results of {', '.join(sorted(lacking))}")
+                    missing.append(f"not drawn: {paper.id}/{name}: no results of {', '.join(sorted(lacking))}")
                     continue
-                figure = finish(paper.figures[name](results, settings[paper.id]))
+                try:
+                    figure = finish(paper.figures[name](results, settings[paper.id]))
+                except Exception as error:
+                    if paper.id not in shelf.files:
+                        raise
+                    missing.append(f"not drawn: {paper.id}/{name}: {in_words(error)}")
+                    continue
                 written.append(store.write(f"figures/{paper.id}/{name}.{kind}", picture(figure, kind)))
     return written, missing
 
 
-def settings_of(identity: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+def _shelf(manifest: Mapping[str, Any], given: Sequence[str]) -> tuple[Library, list[str]]:
+    """The papers of a run, with its files from where they were or from where the user says they are now; what has changed."""
+    places = dict(manifest.get("plan", {}).get("places", {}))
+    for path in given:
+        name = Path(path).stem
+        require(name in places, f"--file {path}: this run used {', '.join(f'{n}.py' for n in places) or 'no file'}.")
+        places[name] = path
+    for name, path in places.items():
+        there = Path(path).is_file()
+        require(there, f"this run used {path}, which is not there any more; say where it is now with --file PATH/{name}.py.")
+    shelf, _ = library(list(places.values()))
+    texts = manifest["identity"].get("texts", {})
+    return shelf, [
+        f"{places[name]} is another text than the one that was run; the figures are drawn with the new one"
+        for name in places
+        if shelf.texts[name] != texts.get(name)
+    ]
+
+
+def settings_of(identity: Mapping[str, Any], directory: Path, papers: Mapping[str, Paper]) -> dict[str, Any]:
     """The settings of a run by paper, as its manifest says."""
     try:
         return {
-            name: type(PAPERS[name].settings[identity["profile"]])(**values) for name, values in identity["settings"].items()
+            name: type(papers[name].settings[identity["profile"]])(**values) for name, values in identity["settings"].items()
         }
     except (KeyError, TypeError) as error:
-        raise InputError(f"{directory} was written by another version of iclab; its settings are not known here.") from error
+        raise InputError(
+            f"{directory} was written by another version of iclab or of a file; its settings are not known here."
+        ) from error

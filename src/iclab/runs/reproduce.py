@@ -18,7 +18,7 @@ from rich.console import Console
 from iclab.claims import Claim, judge
 from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, require
-from iclab.papers import PAPERS, PROFILES, Paper, select
+from iclab.papers import PROFILES, Paper, library, select
 from iclab.report.figures import draw
 from iclab.report.page import Section, render_page
 from iclab.report.words import duration
@@ -26,7 +26,8 @@ from iclab.runs import status
 from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import resumable
-from iclab.runs.store import Store, source_digest
+from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
+from iclab.runs.targets import settings_of
 
 EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
 
@@ -51,7 +52,7 @@ def reproduce(
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
-    """Run the experiments behind these claims (papers, claims or prefixes; none: all) and judge them.
+    """Run the experiments behind these claims (papers, claims, prefixes, a user's .py file; none: all) and judge them.
 
     `only` keeps the claims of one topic ("rates"). Results go to `out` (default: a new folder named after the time). A folder
     in which the same run was interrupted is continued: finished experiments are not run again, and a training goes on from its
@@ -59,14 +60,16 @@ def reproduce(
     own; the numbers are the same.
     """
     console = console or Console(quiet=True)
-    papers = [paper for paper in PAPERS.values() if any(claim.paper == paper.id for claim in select(ids, only=only))]
+    shelf, names = library(ids)
+    chosen = {claim.paper for claim in select(names, only=only, papers=shelf.papers)}
+    papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_profile(profile)
     count = PROFILES[profile].seeds if seeds is None else seeds
     require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
     changes = dict(changes or {})
-    check_names("--set", list(changes), {paper.id: paper.settings[profile] for paper in papers})
-    settings = {paper.id: override(paper.settings[profile], changes) for paper in papers}
-    claims = select(ids, settings, only)
+    check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
+    settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
+    claims = select(names, settings, only, shelf.papers)
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
@@ -87,14 +90,24 @@ def reproduce(
         "version": importlib.metadata.version("iclab"),
         "source": source_digest(),  # results of other code are never mixed in
     }
+    texts = {name: text for name, text in shelf.texts.items() if name in chosen}
+    places = {name: str(Path(shelf.files[name]).resolve()) for name in texts if name in shelf.files}
+    if texts:
+        identity |= {"texts": texts, "files": sorted(places)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
-    seeds_of = {p.id: tuple(range(count if p.unit == "seed" else 1)) for p in papers}
-    jobs = [Job(p.id, tuple(_needed(p, claims)), settings[p.id], seeds_of[p.id], save_models) for p in papers]
+    few = min(count, EXPLORED)
+
+    def job(paper: Paper, experiments: Sequence[str], seeds: int, save: bool) -> Job:
+        own = range(seeds if paper.unit == "seed" else 1)  # a given model is asked once
+        return Job(paper.id, texts.get(paper.id, ""), tuple(experiments), profile, changes, tuple(own), save)
+
+    jobs = [job(paper, _needed(paper, claims), count, save_models) for paper in papers]
     explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
-    jobs += [Job(p.id, ("explorer",), settings[p.id], tuple(range(min(count, EXPLORED))), False) for p in explored]
-    with resumable(console, directory), Store(directory, identity) as store:
+    jobs += [job(paper, ["explorer"], few, False) for paper in explored]
+    _same_files(directory, identity)
+    with resumable(console, directory), Store(directory, identity, {"places": places} if places else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
         with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
@@ -142,9 +155,21 @@ def _judge_and_draw(
                     }
                 )
     store.write_json("claims.json", entries)
-    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began)
+    own_papers = {paper.id: paper for paper in papers}
+    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, own_papers)
     store.write("index.html", page.encode())
     return entries
+
+
+def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
+    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another run."""
+    if not (directory / MANIFEST).is_file():
+        return
+    before = read_manifest(directory)["identity"]
+    changed = [name for name in identity.get("files", ()) if before.get("texts", {}).get(name, "") != identity["texts"][name]]
+    if changed and {**before, "texts": None} == {**identity, "texts": None}:
+        names = ", ".join(f"{name}.py" for name in changed)
+        raise InputError(f"{names} has changed since the run in {directory} was begun; choose another --out for the new one.")
 
 
 def _needed(paper: Paper, claims: Sequence[Claim]) -> list[str]:

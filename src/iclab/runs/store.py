@@ -236,10 +236,18 @@ def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
     for index, recipe in enumerate(trained.recipes):
         setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
         plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
-        letters = unstack(trained.models, index).letters() | recipe.world.letters() | dict(recipe.arrays)
+        letters = letters_of(unstack(trained.models, index)) | letters_of(recipe.world) | dict(recipe.arrays)
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **letters)
         yield f"{trained.name}/{plain}-{seed}.npz", buffer.getvalue()
+
+
+def letters_of(tree: Any) -> dict[str, np.ndarray]:
+    """The arrays of a model or a world under the paper's letters, or under the names of its fields where it has no letters."""
+    if hasattr(tree, "letters"):
+        return dict(tree.letters())
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

@@ -1,27 +1,26 @@
-"""What can be swept: an experiment of a built-in paper, or a user's file."""
+"""What can be swept: an experiment of a paper, built in or from elsewhere, or of a user's file."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import hashlib
-import sys
-import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
-from iclab.papers import PAPERS
+from iclab.papers import Paper, default_settings, library, paper_from
+from iclab.papers.sources import split_file
 from iclab.runs.changes import check_profile
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """An experiment by id, or a file with its text: a worker on another machine needs nothing else."""
+    """`paper/experiment`, and the source where it is not built in: a worker on another machine needs nothing else.
+
+    A file with one experiment is called by its own name.
+    """
 
     id: str
     source: str = ""
@@ -38,58 +37,44 @@ class Loaded:
 
 
 def find(text: str) -> Target:
-    """The target that a user means: `paper/experiment`, a claim with one experiment behind it, or the path of a .py file."""
-    if text.endswith(".py"):
-        path = Path(text)
-        try:
-            return Target(path.stem, path.read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read {text}: {getattr(error, 'strerror', None) or error}.") from None
-    paper, _, name = text.partition("/")
-    known = [f"{p.id}/{experiment}" for p in PAPERS.values() for experiment in p.experiments]
-    if paper in PAPERS and name in PAPERS[paper].experiments:
-        return Target(text)
-    if paper in PAPERS:
-        for claim in PAPERS[paper].claims(PAPERS[paper].settings["quick"]):
-            if claim.id == text and len(claim.needs) == 1:
-                return Target(f"{paper}/{claim.needs[0]}")
+    """The target that a user means: `paper/experiment`, a claim with one experiment behind it, or the path of a .py file.
+
+    A file with several experiments takes one of them behind its path: my_idea.py/training.
+    """
+    shelf, (wanted,) = library([text])
+    paper, _, name = wanted.partition("/")
+    known = [f"{p.id}/{experiment}" for p in shelf.papers.values() for experiment in p.experiments]
+    if paper in shelf.papers:
+        found = shelf.papers[paper]
+        if not name and split_file(text) is not None:
+            several = list(found.experiments)
+            require(
+                len(several) == 1, f"{text} has several experiments; choose one: {', '.join(f'{text}/{n}' for n in several)}."
+            )
+            return Target(paper, shelf.texts.get(paper, ""))
+        claims = {claim.id: claim.needs for claim in found.claims(default_settings(found))} if name else {}
+        needs = claims.get(f"{paper}/{name}", ())
+        name = needs[0] if name not in found.experiments and len(needs) == 1 else name
+        if name in found.experiments:
+            return Target(f"{paper}/{name}", shelf.texts.get(paper, ""))
     raise InputError(
         f"{text!r} is no experiment, no claim with one experiment behind it, and no .py file. {nearest(text, known)}"
     )
 
 
-@functools.cache
-def _module(target: Target) -> types.ModuleType:
-    """The user's file as a module, loaded once: its functions stay the same, and with them the programs compiled for them."""
-    name = f"iclab_user_{hashlib.sha256(target.source.encode()).hexdigest()[:12]}"
-    module = types.ModuleType(name)
-    module.__file__ = f"{target.id}.py"
-    sys.modules[name] = module  # dataclasses look their module up there
-    try:
-        exec(compile(target.source, module.__file__, "exec"), module.__dict__)
-    except Exception as error:
-        raise InputError(f"{target.id}.py does not run: {type(error).__name__}: {error}") from error
-    return module
-
-
 def load(target: Target, profile: str) -> Loaded:
-    """The experiment and its settings in this profile. A user's file defines `settings` (a frozen dataclass, or one per
-    profile by name) and `experiment(lab)`.
-    """
+    """The experiment and its settings in this profile."""
     check_profile(profile)
-    if not target.source:
-        paper, name = target.id.split("/", 1)
-        found = PAPERS[paper]
-        return Loaded(paper, found.settings[profile], found.experiments[name].run, found.check)
-    module = _module(target)
-    settings = getattr(module, "settings", None)
-    if isinstance(settings, dict):
-        require(
-            profile in settings, f"{target.id}.py has no settings for the profile {profile!r}; it has {', '.join(settings)}."
-        )
-        settings = settings[profile]
-    usable = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
-    require(usable, f"{target.id}.py must define `settings`, an instance of a dataclass whose fields can be swept.")
-    run = getattr(module, "experiment", None)
-    require(callable(run), f"{target.id}.py must define `experiment(lab)`, a function that returns an xarray Dataset.")
-    return Loaded(target.id, settings, run)  # type: ignore[arg-type]
+    paper, _, name = target.id.partition("/")
+    found = paper_from(paper, target.source)
+    run = found.experiments[name or next(iter(found.experiments))].run
+    return Loaded(found.id, settings_of(found, profile), run, found.check)
+
+
+def settings_of(paper: Paper, profile: str) -> Any:
+    """The paper's settings in a profile; a user's file need not have all."""
+    require(
+        profile in paper.settings,
+        f"{paper.id} has no settings for the profile {profile!r}; it has {', '.join(paper.settings)}.",
+    )
+    return paper.settings[profile]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+import equinox as eqx
+import jax
+import numpy as np
 from jaxtyping import Array, Int, Key
 
 from iclab.prompts import Prompt
@@ -29,4 +32,30 @@ class World(Protocol):
         """One prompt. `index` is its number in the batch, which a world may use to balance labels or steps exactly."""
 
 
-__all__ = ["Prompt", "World"]
+class BaseWorld(eqx.Module):
+    """A world that says only how a prompt is drawn: derive a class from it, list its settings, write `sample`.
+
+    Its tokens are a features part and one last label column; give `feature_columns` where they are not.
+    """
+
+    def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
+        """One prompt."""
+        raise NotImplementedError(f"{type(self).__name__} must define sample(self, key, index) and return a prompt.")
+
+    @property
+    def columns(self) -> int:
+        """The width of a token."""
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        return jax.eval_shape(lambda k: self.sample(k, 0).tokens(), key).shape[-1]
+
+    @property
+    def feature_columns(self) -> int:
+        """All columns but the last."""
+        return self.columns - 1
+
+    def letters(self) -> dict[str, np.ndarray]:
+        """Nothing to be saved beside the models."""
+        return {}
+
+
+__all__ = ["BaseWorld", "Prompt", "World"]

@@ -19,12 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
+from iclab.randomness import uniforms
 from iclab.worlds.outliers import Outliers
 
 # Fields are NumPy arrays when a world is built on the host and JAX arrays when it is traced: typed as Any, shapes checked.
+ATOM_ROWS = 8  # the dictionary is padded to a multiple of this: products with rows of 32 bytes are faster
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
 
 
@@ -88,15 +90,16 @@ class Classification(eqx.Module):
         """
         tokens = self.maximum_length + 1
         draws = 5 if self.outliers is None else 7
-        uniforms = jax.random.uniform(key, (draws * tokens + 1,))
-        columns = uniforms[1:].reshape(draws, tokens)
+        draw = uniforms(key, draws * tokens + 1)
+        columns = draw[1:].reshape(draws, tokens)
         pattern_draw, irrelevant_draw, size_draw, label_draw, scale_draw = columns[:5]
-        task = jnp.asarray(self.tasks)[_pick(uniforms[0], self.task_count)]
+        task = jnp.asarray(self.tasks)[_pick(draw[0], self.task_count)]
         positive, negative = task[0], task[1]
         target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
 
         pattern = self._context_patterns(pattern_draw, positive, negative)
-        pattern = pattern.at[-1].set(jnp.where(target > 0, positive, negative))
+        last = jnp.arange(tokens) == self.maximum_length  # the query; a mask fuses with what follows, an update does not
+        pattern = jnp.where(last, jnp.where(target > 0, positive, negative), pattern)
         coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
         label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
         turn = jnp.asarray(index) // 2 % (self.context_length - self.shortest_length + 1)  # each length with both labels
@@ -113,17 +116,19 @@ class Classification(eqx.Module):
             first = self.relevant_patterns + self.irrelevant_patterns
             atoms.append(first + _pick(columns[6], self.outlier_patterns))
             coefficients.append(jnp.where(outlier, self.outliers.magnitude, 0.0))
-        label = label.at[-1].set(0.0)
+        label = jnp.where(last, 0.0, label)
         return Prompt(
-            atoms=jnp.stack([*atoms, jnp.full((tokens,), self.dictionary.shape[0] - 1)], axis=1),
-            coefficients=jnp.stack([*coefficients, label], axis=1),
-            present=present.at[-1].set(True),
+            atoms=jnp.stack(atoms, axis=1),
+            coefficients=jnp.stack(coefficients, axis=1),
+            present=present | last,
             pattern=pattern,
             label=label,
             target=target,
             dictionary=jnp.asarray(self.dictionary),
             noise=self._noise(jax.random.fold_in(key, 1), tokens) if self.noisy else None,
             outlier=outlier,
+            label_atom=self.dictionary.shape[0] - 1,
+            feature_columns=self.feature_columns,
         )
 
     def _context_patterns(self, draw: Float[Array, " tokens"], a: Array, b: Array) -> Int[Array, " tokens"]:
@@ -181,6 +186,10 @@ def classification(
         f"with 2 relevant patterns every context is decisive: matching_fraction must be 1, not {matching_fraction}.",
     )
     require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
+    require_finite(
+        noise_norm=noise_norm, relevant_range=relevant_range, irrelevant_range=irrelevant_range, label_embedding=label_embedding
+    )
+    require(noisy is not False or noise_norm == 0, f"noise_norm is {noise_norm}, but noisy=False leaves the noise out.")
     tasks = np.asarray(tasks)
     require(len(tasks) > 0, "the task set is empty; a world needs at least one task.")
     require(
@@ -192,7 +201,8 @@ def classification(
         "outliers are asked for, but the patterns have no outlier directions; make them with orthogonal_patterns(outliers=V).",
     )
     feature_columns, label_columns = patterns.dimension, len(label_embedding)
-    dictionary = np.zeros((feature_columns + 1, feature_columns + label_columns))
+    atoms = -(-(feature_columns + 1) // ATOM_ROWS) * ATOM_ROWS
+    dictionary = np.zeros((atoms, feature_columns + label_columns))
     rows = patterns.rows
     dictionary[: len(rows), :feature_columns] = rows
     dictionary[-1, feature_columns:] = label_embedding

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_finite, require_positive
 from iclab.prompts import Prompt
 
 ANCHOR = 0.1  # x_a: the share of the high-level concept in a word
@@ -198,6 +198,7 @@ def concepts(
         f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
     )
     require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
+    require_finite(noise_scale=noise_scale)
     require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
     rows = np.concatenate([a, b, common])
     require(np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5), "a, b and the common tokens must be orthonormal rows.")

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from iclab.errors import require
+from iclab.errors import require, require_finite
+from iclab.randomness import ranks
 
 
 class LabelRule(enum.IntEnum):
@@ -71,7 +72,7 @@ class Outliers(eqx.Module):
         position = jnp.arange(len(draw)) / len(draw)
         score = jnp.where(self.placement == Placement.farthest, position, draw)
         score = jnp.where(self.placement == Placement.closest, 1.0 - position, score)
-        rank = jnp.argsort(jnp.argsort(jnp.where(contexts, score, 2.0)))
+        rank = ranks(jnp.where(contexts, score, 2.0))
         return (rank < number) & contexts
 
     def labels(self, task: Float[Array, " tokens"], draw: Float[Array, " tokens"]) -> Float[Array, " tokens"]:
@@ -98,6 +99,7 @@ def outliers(
         0.0 <= fraction < 1.0,
         f"outlier_fraction is {fraction}; it must lie in [0, 1): with every example an outlier nothing can be learned.",
     )
+    require_finite(outlier_magnitude=magnitude)
     require(magnitude >= 0.0, f"outlier_magnitude is {magnitude}; it must not be negative.")
     require(target_label in (-1.0, 1.0), f"target_label is {target_label}; it must be +1 or -1.")
     own = None if isinstance(rule, LabelRule) else rule

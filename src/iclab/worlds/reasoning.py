@@ -20,8 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.prompts import Prompt
+from iclab.randomness import ranks, uniforms
 from iclab.worlds.transitions import check, shifts
 
 
@@ -80,16 +81,15 @@ class Reasoning(eqx.Module):
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
         """One prompt. Its number decides the query's pattern and, where steps are asked for one by one, the step."""
         count, steps, length = self.patterns.shape[-2], self.steps, self.maximum_length
-        task_key, draw_key, noise_key = jax.random.split(key, 3)
-        order = jax.random.permutation(task_key, count)
-        draws = jax.random.uniform(draw_key, (2 + steps, length))
+        draw = uniforms(key, count + (2 + steps) * length)
+        order, draws = ranks(draw[:count]), draw[count:].reshape(2 + steps, length)
         number = jnp.asarray(index)
         start = jnp.argmax(order == number % count)
         asked = jnp.where(self.mode == Mode.next_step, (number // count) % steps + 1, 1)
 
         present = jnp.arange(length) < self.context_length
         matching = jnp.round(self.matching_fraction * self.context_length)
-        rank = jnp.argsort(jnp.argsort(jnp.where(present, draws[0], 2.0)))
+        rank = ranks(jnp.where(present, draws[0], 2.0))
         elsewhere = (start + 1 + jnp.floor(draws[1] * (count - 1)).astype(int)) % count
         place = jnp.where(rank < matching, start, elsewhere)
         places = [place]
@@ -100,7 +100,7 @@ class Reasoning(eqx.Module):
         trajectory = order[jnp.stack(places, axis=1)]  # (length, steps + 1) patterns of every example
         triangular = np.cumsum(np.arange(steps + 1))  # step k moves by k places
         chain = order[(start + triangular) % count]
-        return self._prompt(trajectory, chain, asked, present, self._noise(noise_key) if self.noisy else None)
+        return self._prompt(trajectory, chain, asked, present, self._noise(jax.random.fold_in(key, 1)) if self.noisy else None)
 
     def _prompt(
         self, trajectory: Int[Array, "length k1"], chain: Int[Array, " k1"], asked: Array, present: Array, noise: Array | None
@@ -201,6 +201,7 @@ def reasoning(
         round(matching_fraction * context_length) >= 1,
         f"matching_fraction {matching_fraction} of {context_length} examples leaves none that starts from the query's pattern.",
     )
+    require_finite(noise_norm=noise_norm, patterns=patterns)
     require(noise_norm >= 0, f"noise_norm is {noise_norm}; it must not be negative.")
     require(np.allclose(patterns @ patterns.T, np.eye(count), atol=1e-6), "the patterns must be orthonormal rows.")
     require(

@@ -26,6 +26,7 @@ from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.claims import PAPER, REQUIRED, TAU, UNIT, epsilon
 from iclab.papers.chain_of_thought.experiments import COMPARISON, FRACTIONS, standard
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, step_matrices, unstated_world
+from iclab.papers.deep import TOPIC
 from iclab.papers.paper import Experiment
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
@@ -160,7 +161,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
             ("gpt2-training", "training"), "gpt2-attention", (*open_settings, "'around 1': above 0.9, as for the one-layer model; noisy test prompts"),
         ),
     )  # fmt: skip
-    return note(rows, AFTERWARDS)
+    return note(rows, AFTERWARDS, TOPIC)
 
 
 def figure(results: Results, settings: Settings) -> Figure:

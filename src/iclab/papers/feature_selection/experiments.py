@@ -14,7 +14,7 @@ from iclab.papers.feature_selection.settings import Settings, recipe, world
 from iclab.papers.paper import Experiment
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import contributions
-from iclab.probes.norms import pattern_norms, prompt_label_columns
+from iclab.probes.norms import pattern_norms
 from iclab.prompts import Prompt
 from iclab.training import Member
 
@@ -22,8 +22,8 @@ OBSERVED_BATCHES = 2
 
 
 def _inside(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
-    features = prompt.dictionary.shape[1] - prompt_label_columns(prompt)
-    return attention_mass(model, prompt) | contributions(model, prompt, features)
+    assert prompt.feature_columns is not None
+    return attention_mass(model, prompt) | contributions(model, prompt, prompt.feature_columns)
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:

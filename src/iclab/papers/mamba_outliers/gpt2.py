@@ -16,6 +16,7 @@ from iclab.drawing import COLOURS, curve, threshold
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.losses import hinge
+from iclab.papers.deep import TOPIC
 from iclab.papers.mamba_outliers.claims import PAPER, RULE_WORDS, UNIT, epsilon, from_fraction, mamba_limit, up_to
 from iclab.papers.mamba_outliers.experiments import FRACTIONS, RULES
 from iclab.papers.mamba_outliers.settings import (
@@ -118,7 +119,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
                     ("gpt2-outliers", "robustness"), "gpt2-outliers", (*open_settings, "the linear Transformer: on all 30 tasks"), choice,
                 ),
             ]  # fmt: skip
-    return note(rows, AFTERWARDS)
+    return note(rows, AFTERWARDS, TOPIC)
 
 
 def figure(results: Results, settings: Settings) -> Figure:

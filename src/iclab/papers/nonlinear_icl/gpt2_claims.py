@@ -10,6 +10,7 @@ from __future__ import annotations
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note
+from iclab.papers.deep import TOPIC
 from iclab.papers.nonlinear_icl.claims import TAU, UNIT, epsilon
 from iclab.papers.nonlinear_icl.gpt2 import CONTEXTS
 from iclab.papers.nonlinear_icl.settings import Settings, unstated_world
@@ -136,4 +137,4 @@ def claims(s: Settings) -> tuple[Claim, ...]:
             ),
             ("gpt2-pruned", "pruned"), "gpt2-pruning", (*open_settings, "a neuron's norm: that of its incoming weights; α = 0.8 in training, as for Fig. 3"),
         ))  # fmt: skip
-    return note(rows, AFTERWARDS)
+    return note(rows, AFTERWARDS, TOPIC)

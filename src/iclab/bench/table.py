@@ -1,0 +1,95 @@
+"""All cases, as a table and as JSON, and a comparison of two such files by ratios.
+
+Seconds depend on the machine and on who else uses it. Two ratios travel better, both measured in the same run: our rate over
+eager PyTorch's, and our arithmetic over what a large matrix product does. The check compares those.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from iclab.bench.cases import CASES
+from iclab.errors import require
+
+SLOWER = (
+    0.7  # a ratio below this share of the earlier one is a regression; the same code moves by a few tenths on a busy machine
+)
+
+
+def _measured(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "iclab.bench.measure", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    require(done.returncode == 0, f"`iclab bench` could not measure {arguments[0]}:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(
+    names: Sequence[str], seconds: float, members: int | None, peer: bool, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Everything that is measured, by case; the machine's own rate before and after, the higher one counts."""
+    unknown = [name for name in names if name not in CASES]
+    require(not unknown, f"no case is called {', '.join(unknown)}; there are {', '.join(CASES)}.")
+    has_torch = peer and importlib.util.find_spec("torch") is not None
+    machine = _measured("matrix")
+    cases: dict[str, Any] = {}
+    for name in names or CASES:
+        say(f"{name}: {CASES[name].words}")
+        extra = [] if members is None else ["--members", str(members)]
+        found = _measured(name, "--seconds", str(seconds), *extra)
+        theirs = _measured(name, "--seconds", str(seconds), "--peer")["rate"] if has_torch else None
+        cases[name] = found | {"words": CASES[name].words, "flop": CASES[name].flop, "eager_rate": theirs}
+    again = _measured("matrix")
+    machine["flop_per_s"] = max(machine["flop_per_s"], again["flop_per_s"])
+    for case in cases.values():
+        case["matrix_share"] = case["rate"] * case["flop"] / machine["flop_per_s"]
+        case["eager_ratio"] = None if case["eager_rate"] is None else case["rate"] / case["eager_rate"]
+    return {"machine": machine, "cases": cases}
+
+
+def table(found: dict[str, Any]) -> Table:
+    """For a terminal."""
+    machine = found["machine"]
+    title = (
+        f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at {machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
+    )
+    shown = Table(title=title, title_justify="left", box=None, min_width=110)
+    for column in (
+        "model",
+        "model-steps/s",
+        "members",
+        "eager PyTorch",
+        "ratio",
+        "of the product rate",
+        "compile",
+        "peak memory",
+    ):
+        shown.add_column(column, justify="left" if column == "model" else "right")
+    for name, case in found["cases"].items():
+        eager = "-" if case["eager_rate"] is None else f"{case['eager_rate']:,.0f}"
+        ratio = "-" if case["eager_ratio"] is None else f"{case['eager_ratio']:.1f}x"
+        shown.add_row(
+            name, f"{case['rate']:,.0f}", f"{case['members']:,}", eager, ratio, f"{case['matrix_share']:.0%}",
+            f"{case['compile_s']:.1f} s", f"{case['peak_bytes'] / 1e9:.1f} GB",
+        )  # fmt: skip
+    return shown
+
+
+def regressions(found: dict[str, Any], earlier: Path) -> list[str]:
+    """What got slower than in an earlier file of `iclab bench`, by ratios measured within each run; one sentence each."""
+    require(earlier.exists(), f"{earlier} does not exist; make one with `iclab bench --out {earlier}`.")
+    before = json.loads(earlier.read_text())["cases"]
+    lines = []
+    for name, case in found["cases"].items():
+        for key, words in (("eager_ratio", "times eager PyTorch"), ("matrix_share", "of the matrix-product rate")):
+            new, old = case.get(key), before.get(name, {}).get(key)
+            if new is not None and old is not None and new < SLOWER * old:
+                lines.append(f"{name}: {new:.3g} {words}, {old:.3g} before")
+    return lines

@@ -1,0 +1,196 @@
+"""A whole file, checked: its experiments are asked what they would compute, and every part they use is looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from iclab import ensemble
+from iclab.claims import Claim, judge
+from iclab.conformance.findings import Finding, attempt, demand
+from iclab.conformance.models import check_model
+from iclab.conformance.probes import check_loss, check_measure, check_observer
+from iclab.conformance.worlds import check_world
+from iclab.drawing import finish
+from iclab.engine import EvaluationRequest, Report, TrainingRequest, shape_of, silent
+from iclab.errors import require
+from iclab.experiments import Lab
+from iclab.papers import Paper, default_settings, library
+from iclab.papers.sources import split_file
+from iclab.planning import PlanningEngine
+from iclab.training import State
+
+SEEDS = 3
+
+
+class _Unsound(BaseException):
+    """A part failed: what comes after it cannot be asked. Not an `Exception`: a user's file must not catch it."""
+
+
+class CheckingEngine(PlanningEngine):
+    """Computes nothing, but checks every world, model, loss and probe that it is asked for, each once.
+
+    What iclab itself defines is taken as sound unless `everything` is asked for.
+    """
+
+    def __init__(self, file: str, *, everything: bool = False) -> None:
+        super().__init__()
+        self.findings: list[Finding] = []
+        self.digests: list[str] = []
+        self._file, self._everything = file, everything
+        self._seen: set[Any] = set()
+
+    def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
+        """Zeros, after the checks."""
+        self._note(request.name, request.members)
+        member = ensemble.unstack(request.members, 0)
+        for world in (member.world, *member.watched):
+            self._check("world", world, shape_of(world), functools.partial(check_world, world, self._file))
+        loss, model = request.loss, member.model
+        key = shape_of((model, member.world))
+        self._check("model", model, (key, loss), lambda: check_model(model, member.world, loss, self._file))
+        self._check("loss", loss.value, (key, loss), lambda: check_loss(loss, self._made(member), member.world, self._file))
+        for observer in request.observers:
+            self._check("observer", observer, (key, observer), functools.partial(self._observer, observer, member))
+        return super().train(request, report)
+
+    def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
+        """Zeros, after the checks. A planned model is all zeros, so that its measures are looked at with random weights."""
+        self._note(request.name, request.jobs)
+        world, model = (ensemble.unstack(x, 0) for x in (request.jobs.worlds, request.jobs.models))
+        self._check("world", world, shape_of(world), lambda: check_world(world, self._file))
+        drawn = np.random.default_rng(0)
+        random = jax.tree.map(lambda leaf: 0.1 * drawn.standard_normal(leaf.shape).astype(np.float32), model)
+        checks = functools.partial(check_measure, request.measure, random, world, self._file)
+        self._check("measure", request.measure, (shape_of((model, world)), request.measure), checks)
+        return super().evaluate(request, report)
+
+    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(shape)
+
+    def _observer(self, observer: Any, member: Any) -> Iterator[Finding]:
+        return check_observer(observer, self._made(member), member, self._file)
+
+    def _made(self, member: Any) -> Any:
+        return member.model.init(jax.random.key(0), member.world)
+
+    def _note(self, name: str, tree: Any) -> None:
+        """What was asked, for the comparison with a second time."""
+        leaves = [
+            jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in jax.tree.leaves(tree)
+        ]
+        content = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
+        self.digests.append(f"{name} {hashlib.sha256(content).hexdigest()}")
+
+    def _check(self, kind: str, part: Any, key: Any, checks: Callable[[], Iterator[Finding]]) -> None:
+        owner = part if hasattr(part, "__qualname__") else type(part)
+        if (kind, key) in self._seen or (not self._everything and str(owner.__module__).startswith("iclab.")):
+            return
+        self._seen.add((kind, key))
+        found = list(checks())
+        self.findings += found
+        if not all(finding.passed for finding in found):
+            raise _Unsound
+
+
+def check_file(path: str, *, everything: bool = False) -> list[Finding]:
+    """Everything that a user's file defines and uses, with the settings of its smallest profile."""
+    require(split_file(path) is not None and Path(path).suffix == ".py", f"{path} is no .py file.")
+    shelf, (name,) = library([path])
+    paper, file = shelf.papers[name], f"{name}.py"
+    settings = paper.settings.get("smoke", default_settings(paper))
+    findings = [attempt("settings", "names", lambda: _settings(settings), file)]
+    results: dict[str, xr.Dataset] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for experiment in paper.experiments:
+            found, data = _experiment(paper, experiment, settings, file, everything=everything)
+            findings += found
+            if data is not None:
+                results[experiment] = data
+        if len(results) == len(paper.experiments):
+            for claim in paper.claims(settings):
+                findings.append(attempt(f"claim {claim.id}", "values", functools.partial(_claim, claim, results), file))
+            for figure in paper.figures:
+                findings.append(
+                    attempt(f"figure {figure}", "drawing", functools.partial(_figure, paper, figure, results, settings), file)
+                )
+    return findings
+
+
+def _settings(settings: Any) -> str:
+    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    demand(
+        settings.__dataclass_params__.frozen,
+        f"{type(settings).__name__} can be changed after it was made.",
+        "Write @dataclasses.dataclass(frozen=True) above it: a run is known by its settings.",
+    )
+    plain = [name for name, value in fields.items() if isinstance(value, bool | int | float | str)]
+    others = [name for name in fields if name not in plain]
+    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
+    return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
+
+
+def _experiment(
+    paper: Paper, name: str, settings: Any, file: str, *, everything: bool
+) -> tuple[list[Finding], xr.Dataset | None]:
+    engines = [CheckingEngine(file, everything=everything), PlanningWitness()]
+    part = f"experiment {name}"
+    run = getattr(paper.experiments[name].run, "__wrapped__", paper.experiments[name].run)
+    kept: list[xr.Dataset] = []
+
+    def body() -> str:
+        for engine in engines:
+            kept.append(run(Lab(paper.id, settings, range(SEEDS), engine=engine)))
+        first, second = (engine.digests for engine in engines)
+        demand(
+            first == second,
+            "asked twice, it asks for different trainings or tests.",
+            "An experiment is a function of lab.settings and the seed: no clock, no numpy.random without a fixed seed.",
+        )
+        data = kept[0]
+        demand(
+            isinstance(data, xr.Dataset), f"it returned {type(data).__name__}.", "Return what lab.evaluate or .history gives."
+        )
+        demand(
+            any("seed" in values.dims for values in data.data_vars.values()),
+            "nothing that it returns has the dimension seed.",
+            "An interval is over seeds: keep that dimension.",
+        )
+        return f"gives {', '.join(map(str, data.data_vars))} over {', '.join(map(str, data.sizes))}"
+
+    try:
+        finding = attempt(part, "results", body, file)
+    except _Unsound:
+        return engines[0].findings, None
+    return [*engines[0].findings, finding], kept[0] if finding.passed else None
+
+
+class PlanningWitness(CheckingEngine):
+    """Notes what is asked and checks nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def _check(self, kind: str, part: Any, key: Any, checks: Callable[[], Iterator[Finding]]) -> None:
+        return
+
+
+def _claim(claim: Claim, results: dict[str, xr.Dataset]) -> str:
+    entry = judge(claim, results, attempted=False)
+    return f"one number per seed for {len(entry['checks'])} check{'s' if len(entry['checks']) > 1 else ''}: {claim.rule}"
+
+
+def _figure(paper: Paper, name: str, results: dict[str, xr.Dataset], settings: Any) -> str:
+    figure = finish(paper.figures[name](results, settings))
+    return f"{len(figure.axes)} panel{'s' if len(figure.axes) > 1 else ''}"

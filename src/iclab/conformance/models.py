@@ -1,0 +1,199 @@
+"""What every model keeps to: an answer and a trace, masks respected, no look at the truth, finite gradients."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iclab.conformance.findings import Finding, attempt, close, demand
+from iclab.conformance.worlds import PER_TOKEN, draw
+from iclab.losses import Loss
+from iclab.prompts import Prompt
+
+PROMPTS = 16
+GARBAGE = 5.0  # the size of what is put into absent tokens
+MASK = "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before a softmax, and "
+MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
+
+
+def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Finding]:
+    """One check after another, in a world that is sound itself, until one fails: each relies on those before it."""
+    part = f"model {type(settings).__name__}"
+    made = attempt(part, "initialisation", lambda: _init(settings, world), file)
+    yield made
+    if not made.passed:
+        return
+    model = settings.init(jax.random.key(0), world)
+    for check, body in (
+        ("shapes", _shapes), ("jit and vmap", _compiled), ("truth", _truth), ("masks", _masks), ("padding", _padding),
+        ("gradients", _gradients),
+    ):  # fmt: skip
+        found = attempt(part, check, functools.partial(body, model, world, loss), file)
+        yield found
+        if not found.passed:
+            return
+
+
+def _init(settings: Any, world: Any) -> str:
+    key = jax.random.key(0)
+    model, again = settings.init(key, world), settings.init(key, world)
+    demand(callable(model), f"init returned {type(model).__name__}, which cannot be called.", "Return a model: model(prompt).")
+    leaves = jax.tree.leaves(model)
+    demand(leaves, "the model has no weights.", "Its weights are arrays in the fields of an eqx.Module.")
+    numbers = [leaf for leaf in leaves if not (eqx.is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating))]
+    demand(
+        not numbers,
+        f"a field of the model holds {numbers[0] if numbers else None!r}, which is no array of floats.",
+        "What is trained is a float array; anything else (a number, a name) is a static field: `depth: int = static(2)`.",
+    )
+    same = all(np.array_equal(a, b) for a, b in zip(leaves, jax.tree.leaves(again), strict=True))
+    demand(same, "the same key gave two different initialisations.", "Draw weights from `key` with jax.random only.")
+    arrays = jax.tree.map(jnp.asarray, (settings, world))
+    eqx.filter_eval_shape(lambda pair, k: pair[0].init(k, pair[1]), arrays, key)
+    return f"{sum(leaf.size for leaf in leaves)} weights in {len(leaves)} arrays, from the key alone"
+
+
+def _shapes(model: Any, world: Any, loss: Loss) -> str:
+    prompt = world.sample(jax.random.key(0), 0)
+    answer = model(prompt)
+    demand(
+        isinstance(answer, tuple) and len(answer) == 2,
+        f"the model returned {type(answer).__name__}, not a pair.",
+        "Return (output, trace): the answer at the query, and whatever is worth looking at (attention, say; {} if nothing).",
+    )
+    output = answer[0]
+    value = loss.value(output, prompt)
+    demand(
+        jnp.shape(value) == () and bool(jnp.isfinite(value)),
+        f"with an output of shape {jnp.shape(output)} the loss {loss.name!r} is {value}, not one finite number.",
+        "hinge and regression want one number as output; squared and cross_entropy a vector like the world's answers.",
+    )
+    return f"the output has the shape {jnp.shape(output)}, the loss {loss.name!r} is a number"
+
+
+@eqx.filter_jit
+def _answers(model: Any, prompts: Prompt) -> Any:
+    return jax.vmap(lambda prompt: model(prompt)[0])(prompts)
+
+
+def answers(model: Any, prompts: Prompt) -> np.ndarray:
+    """The outputs on prompts that are stacked."""
+    return np.asarray(_answers(model, prompts))
+
+
+def _compiled(model: Any, world: Any, loss: Loss) -> str:
+    prompts = draw(world, PROMPTS)
+    together = answers(model, prompts)[:4]
+    alone = np.stack([np.asarray(model(pick(prompts, number))[0]) for number in range(4)])
+    demand(
+        close(together, alone),
+        "an answer in a compiled batch is another one than the answer alone.",
+        "The model must depend on nothing but its weights and the prompt.",
+    )
+    return "answers alone and in a compiled batch agree"
+
+
+def pick(prompts: Prompt, number: int) -> Prompt:
+    """One of several stacked prompts."""
+    return jax.tree.map(lambda leaf: leaf[number], prompts)
+
+
+def _truth(model: Any, world: Any, loss: Loss) -> str:
+    prompts = draw(world, PROMPTS)
+    before = answers(model, prompts)
+    said = ["target", "pattern"]
+    said += ["label"] if prompts.label_atom is None else []  # where labels are shown as an atom they are part of the tokens
+    said += ["outlier"] if prompts.outlier is not None else []
+    for name in said:
+        other = np.roll(np.asarray(getattr(prompts, name)), 1, axis=0)
+        changed = eqx.tree_at(operator.attrgetter(name), prompts, jnp.asarray(other))
+        demand(
+            close(before, answers(model, changed)),
+            f"the answer changes when `prompt.{name}` does: the model looks at the truth.",
+            "A model reads prompt.tokens() and prompt.present only; target, label and pattern are for losses and probes.",
+        )
+    return "the model reads the tokens, not the truth about them"
+
+
+def hide(prompts: Prompt) -> Prompt:
+    """The prompts with about a third of their contexts absent, at random places; at least one stays."""
+    count = prompts.present.shape[1]
+    drawn = np.random.default_rng(0).random((len(prompts.present), count))
+    gone = drawn < 1 / 3
+    keep = np.where(np.asarray(prompts.present)[:, :-1], drawn[:, :-1], -1.0).argmax(axis=1)
+    gone[np.arange(len(gone)), keep] = False
+    gone[:, -1] = False
+    return eqx.tree_at(lambda p: p.present, prompts, prompts.present & ~jnp.asarray(gone))
+
+
+def spoil(prompts: Prompt) -> Prompt:
+    """The same prompts with other content in the absent tokens."""
+    shape = jax.vmap(lambda p: p.tokens())(prompts).shape
+    drawn = GARBAGE * np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    noise = jnp.zeros(shape) if prompts.noise is None else prompts.noise
+    spoiled = noise + jnp.where(prompts.present[..., None], 0.0, drawn)
+    return eqx.tree_at(lambda p: p.noise, prompts, spoiled, is_leaf=lambda leaf: leaf is None)
+
+
+def shorten(prompt: Prompt) -> Prompt:
+    """One prompt without its absent tokens."""
+    kept = np.flatnonzero(np.asarray(prompt.present))
+    names = [name for name in PER_TOKEN if getattr(prompt, name) is not None]
+    return eqx.tree_at(
+        lambda p: [getattr(p, name) for name in names], prompt, [jnp.asarray(getattr(prompt, name))[kept] for name in names]
+    )
+
+
+def _masks(model: Any, world: Any, loss: Loss) -> str:
+    prompts = hide(draw(world, PROMPTS))
+    before, after = answers(model, prompts), answers(model, spoil(prompts))
+    demand(np.isfinite(before).all(), "an answer is not finite where contexts are absent.", MASK)
+    demand(
+        close(before, after),
+        "the answer changes with what stands in absent tokens: the mask is not respected.",
+        MASK,
+    )
+    return "what stands in absent tokens does not matter"
+
+
+def _padding(model: Any, world: Any, loss: Loss) -> str:
+    prompts = hide(draw(world, PROMPTS))
+    padded = answers(model, prompts)[:2]
+    short = np.stack([np.asarray(model(shorten(pick(prompts, number)))[0]) for number in range(2)])
+    demand(
+        close(padded, short),
+        "a padded prompt has another answer than the same prompt without its padding: padding leaks.",
+        "A shorter context is a longer one with tokens absent. Divide by jnp.sum(prompt.present), not by the length, and count "
+        "positions by the tokens that are present.",
+    )
+    return "a padded prompt is answered as the shorter one"
+
+
+def _gradients(model: Any, world: Any, loss: Loss) -> str:
+    prompts = hide(draw(world, PROMPTS))
+
+    def objective(m: Any) -> Any:
+        return jnp.mean(jax.vmap(lambda prompt: loss.value(m(prompt)[0], prompt))(prompts))
+
+    found = jax.tree_util.tree_leaves_with_path(eqx.filter_jit(eqx.filter_grad(objective))(model))
+    bad = [jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in found if not np.isfinite(leaf).all()]
+    demand(
+        not bad,
+        f"the gradient of {', '.join(bad)} is not finite at initialisation.",
+        "jnp.where(mask, f(x), 0) has a NaN gradient where f(x) is not finite: make x harmless before f, as in "
+        "jnp.sqrt(jnp.where(mask, x, 1.0)). Norms and square roots at 0 and a softmax over nothing are the usual places.",
+    )
+    demand(
+        any(np.any(leaf) for _, leaf in found),
+        "every gradient is zero at initialisation: training cannot begin.",
+        "Start from weights that are not all zero, or from a place where the loss is not flat.",
+    )
+    still = [jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in found if not np.any(leaf)]
+    return "all gradients are finite" + (f"; those of {', '.join(still)} are zero at initialisation" if still else "")

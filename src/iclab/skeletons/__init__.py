@@ -1,0 +1,47 @@
+"""Files that run as they are, to be changed into one's own: `iclab new` copies one."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from iclab.errors import InputError, nearest, require
+
+KINDS = ("world", "model", "probe", "claim")
+SWEPT = {"world": "noise=0:1:5", "model": "step_size=0.5,1,2", "probe": "matching_fraction=0.4:1:4",
+         "claim": "matching_fraction=0.4:1:4"}  # fmt: skip
+
+
+def text_of(kind: str) -> str:
+    """The skeleton of this kind."""
+    require(kind in KINDS, f"there is no skeleton for {kind!r}. {nearest(kind, KINDS)}")
+    return (resources.files("iclab.skeletons") / f"{kind}.py").read_text(encoding="utf-8")
+
+
+def write(kind: str, name: str, folder: Path) -> Path:
+    """The skeleton as NAME.py in a folder; nothing is ever overwritten."""
+    text = text_of(kind)
+    stem = name.removesuffix(".py")
+    require(
+        bool(re.fullmatch(r"[A-Za-z][\w-]*", stem)),
+        f"{name!r} is no name for a file of claims; use letters, digits, - and _, a letter first.",
+    )
+    path = folder / f"{stem}.py"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path} is there already; choose another name.") from None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+    return path
+
+
+def next_commands(path: Path, kind: str) -> list[str]:
+    """What to do with it."""
+    return [
+        f"iclab check {path}",
+        f"iclab reproduce {path} --out runs/{path.stem}",
+        f"iclab sweep {path} --grid {SWEPT[kind]} --out runs/{path.stem}-sweep",
+    ]

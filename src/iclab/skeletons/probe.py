@@ -1,0 +1,67 @@
+"""How sharp does attention become? A probe of your own, on a world and a model that are there."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from iclab.authoring import Check, Recipe, Training, below, claim, expect, hinge, trend
+from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.patterns import orthogonal_patterns
+from iclab.worlds.classification import classification
+from iclab.worlds.tasks import cyclic_tasks
+
+
+def sharpness(model, prompt):
+    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is present.
+
+    An array with axes of its own names them: {"attention@context": trace.attention}.
+    """
+    _, trace = model(prompt)
+    share = jnp.where(prompt.present[:-1], trace.attention, 0.0)
+    entropy = -jnp.sum(jnp.where(share > 0, share * jnp.log(jnp.where(share > 0, share, 1.0)), 0.0))
+    return {"entropy": entropy, "on_pattern": jnp.sum(jnp.where(prompt.matches_query(), share, 0.0))}
+
+
+def observe(model, member, key):
+    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's world."""
+    return expect(sharpness, model, member.world, key, batches=2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Whatever stands here can be changed with --set and swept with --grid."""
+
+    matching_fraction: float = 0.8
+    step_size: float = 1.0
+    steps: int = 200
+
+
+settings = {"smoke": Settings(steps=5), "quick": Settings(), "paper": Settings(steps=1000)}
+
+
+def world(s):
+    """Binary classification by one of four patterns."""
+    return classification(
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
+        matching_fraction=s.matching_fraction, context_length=16,
+    )  # fmt: skip
+
+
+def training(lab):
+    """One training per seed, observed at 20 moments."""
+    s = lab.settings
+    model = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)
+    return lab.train("main", Recipe(world(s), model, Training(s.step_size, batch=32)), s.steps, (observe,), hinge).history
+
+
+experiments = {"training": training}
+
+claims = [
+    claim(
+        "sharpens",
+        "Attention leaves the uniform distribution over 16 examples, of entropy log 16, for the query's own pattern.",
+        Check("entropy at the end", below(float(np.log(16)) - 0.5), lambda r: r["training"]["entropy"].isel(step=-1)),
+        Check("rank correlation of entropy and time", below(-0.5), lambda r: trend(r["training"]["entropy"], "step"), (-1, 1)),
+    )
+]

@@ -1,0 +1,248 @@
+"""Random settings of every world and every model, valid and invalid, for the property tests.
+
+Settings that decide shapes come from a short list, so that few programs are compiled; all others are drawn freely.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from iclab.losses import cross_entropy, hinge, squared
+from iclab.models.chain_transformer import ChainTransformerSettings
+from iclab.models.gpt2 import GPT2Settings
+from iclab.models.linear_transformer import LinearTransformerSettings, Residual
+from iclab.models.mamba import MambaSettings
+from iclab.models.residual_transformer import ResidualTransformerSettings
+from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.patterns import orthogonal_patterns
+from iclab.training import Cosine, Training
+from iclab.worlds.classification import classification
+from iclab.worlds.concepts import Kind, concepts, orthonormal_concepts
+from iclab.worlds.outliers import LabelRule, Placement, outliers
+from iclab.worlds.reasoning import Mode, reasoning
+from iclab.worlds.tasks import all_tasks, cyclic_tasks
+from iclab.worlds.transitions import for_steps
+
+NOT_FINITE = (float("nan"), float("inf"), -float("inf"))
+WRONG = {  # values that a setting of this kind must refuse
+    "fraction": (-0.1, 1.1, *NOT_FINITE),
+    "below one": (-0.1, 1.0, *NOT_FINITE),
+    "size": (0, -3),
+    "positive": (0.0, -1.0, *NOT_FINITE),
+    "not negative": (-1.0, *NOT_FINITE),
+    "finite": NOT_FINITE,
+}
+
+
+def floats(low, high):
+    return st.floats(low, high)
+
+
+@dataclasses.dataclass(frozen=True)
+class Maker:
+    """`valid(shape)` draws settings, `make(**settings)` builds, `kinds` says what of them can be wrong and how."""
+
+    make: Callable[..., Any]
+    valid: Callable[..., st.SearchStrategy]
+    kinds: dict[str, str]
+    shapes: tuple[dict[str, Any], ...]
+    loss: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """A drawn world or model: its settings, and what builds it."""
+
+    maker: Maker
+    settings: dict[str, Any]
+
+    def build(self):
+        return self.maker.make(**self.settings)
+
+
+def make_classification(
+    *, dimension, relevant, irrelevant, outlier_patterns, labels, noisy, strength, basis_seed, tasks, shifts, fraction=None,
+    magnitude=None, rule=LabelRule.flip, target_label=1.0, placement=Placement.random, exact=False, embedding=1.0, **more,
+):  # fmt: skip
+    patterns = orthogonal_patterns(dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed)
+    own = outliers(fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True)
+    cyclic = cyclic_tasks(relevant, shifts)
+    return classification(
+        patterns, all_tasks(relevant) if tasks == "all" else cyclic, noisy=noisy,
+        outliers=own if outlier_patterns else None, label_embedding=np.full(labels, embedding), **more,
+    )  # fmt: skip
+
+
+@st.composite
+def valid_classification(draw, shape):
+    length = draw(st.integers(1, shape["maximum_length"]))
+    ranges = [tuple(sorted((draw(floats(-2, 2)), draw(floats(-2, 2))))) for _ in range(2)]
+    return shape | {
+        "strength": draw(floats(0.01, 3)), "basis_seed": draw(st.none() | st.integers(0, 9)),
+        "tasks": draw(st.sampled_from(("all", "cyclic"))), "shifts": draw(st.integers(1, shape["relevant"] - 1)),
+        "matching_fraction": 1.0 if shape["relevant"] == 2 else draw(floats(0, 1)),
+        "context_length": length, "shortest_length": draw(st.none() | st.integers(1, length)),
+        "relevant_range": ranges[0], "irrelevant_range": ranges[1], "noise_norm": draw(floats(0, 3)) if shape["noisy"] else 0.0,
+        "embedding": draw(floats(-3, 3)), "fraction": draw(floats(0, 0.99)), "magnitude": draw(floats(0, 5)),
+        "rule": draw(st.sampled_from(LabelRule)), "target_label": draw(st.sampled_from((-1.0, 1.0))),
+        "placement": draw(st.sampled_from(Placement)), "exact": draw(st.booleans()),
+    }  # fmt: skip
+
+
+PLAIN = {
+    "dimension": 8,
+    "relevant": 4,
+    "irrelevant": 3,
+    "outlier_patterns": 0,
+    "labels": 1,
+    "noisy": False,
+    "maximum_length": 6,
+}
+CLASSIFICATION = Maker(
+    make_classification, valid_classification,
+    {"dimension": "size", "relevant": "size", "irrelevant": "size", "strength": "positive", "matching_fraction": "fraction",
+     "context_length": "size", "shortest_length": "size", "noise_norm": "not negative", "embedding": "finite",
+     "shifts": "size"},
+    (PLAIN, PLAIN | {"noisy": True, "dimension": 5, "relevant": 2},
+     PLAIN | {"dimension": 13, "relevant": 7, "maximum_length": 1}),
+    hinge,
+)  # fmt: skip
+SEVERAL_LABELS = dataclasses.replace(CLASSIFICATION, shapes=(PLAIN | {"labels": 3}, PLAIN | {"labels": 2, "noisy": True}))
+OUTLIERS = dataclasses.replace(
+    CLASSIFICATION,
+    kinds=CLASSIFICATION.kinds | {"fraction": "below one", "magnitude": "not negative", "target_label": "finite"},
+    shapes=(PLAIN | {"outlier_patterns": 1}, PLAIN | {"outlier_patterns": 2, "dimension": 9, "noisy": True}),
+)
+
+
+def make_reasoning(*, dimension, patterns, basis_seed, right, share, steps, **more):
+    rows = orthogonal_patterns(dimension, patterns, 1, 1.0, basis_seed=basis_seed).relevant
+    transitions = None
+    if right is not None:
+        low, high = max(1e-6, 1 - (1 - right) / right), 1 - (1 - right) / ((patterns - 1) * right)
+        transitions = for_steps(right**steps, low + share * (high - low), steps, patterns)
+    return reasoning(rows, steps=steps, transitions=transitions, **more)
+
+
+@st.composite
+def valid_reasoning(draw, shape):
+    length = draw(st.integers(1, shape["maximum_length"]))
+    return shape | {
+        "basis_seed": draw(st.none() | st.integers(0, 9)), "context_length": length,
+        "matching_fraction": draw(floats(0.51 / length, 1)), "right": draw(st.none() | floats(0.5, 0.99)),
+        "share": draw(floats(0.01, 0.99)), "mode": draw(st.sampled_from(Mode)),
+        "noise_norm": draw(floats(0.01, 3)) if shape["noisy"] else 0.0,
+    } | {"noisy": None}  # fmt: skip
+
+
+def without_noisy(**settings):
+    return make_reasoning(**{name: value for name, value in settings.items() if name != "noisy"})
+
+
+STEPS = {"dimension": 6, "patterns": 4, "steps": 2, "maximum_length": 5, "noisy": False}
+REASONING = Maker(
+    without_noisy, valid_reasoning,
+    {"dimension": "size", "patterns": "size", "steps": "size", "matching_fraction": "fraction", "context_length": "size",
+     "noise_norm": "not negative"},
+    (STEPS, STEPS | {"noisy": True, "steps": 3}, STEPS | {"steps": 1, "patterns": 5, "maximum_length": 1}), squared,
+)  # fmt: skip
+
+
+def make_concepts(*, dimension, concepts_, common, basis_seed, **more):
+    return concepts(*orthonormal_concepts(dimension, concepts_, common, basis_seed), **more)
+
+
+@st.composite
+def valid_concepts(draw, shape):
+    return shape | {
+        "basis_seed": draw(st.none() | st.integers(0, 9)), "pairs": draw(st.integers(1, shape["maximum_pairs"])),
+        "cotasks": draw(st.integers(1, shape["concepts_"])), "noise_scale": draw(floats(0, 2)),
+    }  # fmt: skip
+
+
+WORDS = {"dimension": 10, "concepts_": 3, "common": 4, "kind": Kind.icl, "maximum_pairs": 4, "common_length": 2}
+CONCEPTS = Maker(
+    make_concepts, valid_concepts,
+    {"dimension": "size", "concepts_": "size", "common": "size", "pairs": "size", "cotasks": "size", "common_length": "size",
+     "noise_scale": "not negative"},
+    (WORDS, WORDS | {"kind": Kind.qa}, WORDS | {"kind": Kind.qa_icl, "maximum_pairs": 1}), cross_entropy,
+)  # fmt: skip
+
+WORLDS = {
+    "classification": CLASSIFICATION, "several labels": SEVERAL_LABELS, "outliers": OUTLIERS, "reasoning": REASONING,
+    "concepts": CONCEPTS,
+}  # fmt: skip
+
+
+def plain(names, low=-0.5, high=0.5):
+    """Drawn settings of a model: all floats between two limits."""
+
+    def valid(shape):
+        return st.fixed_dictionaries({name: floats(low, high) for name in names}).map(lambda drawn: shape | drawn)
+
+    return valid
+
+
+def scaled(make, sizes, shapes):
+    """A model with one scale and some sizes."""
+    return Maker(make, plain(["initial_scale"]), {"initial_scale": "finite"} | dict.fromkeys(sizes, "size"), shapes)
+
+
+MODELS = {
+    "softmax": scaled(SoftmaxTransformerSettings, ("key_width", "value_width", "neurons"),
+                      ({"key_width": 32, "value_width": 32, "neurons": 6},
+                       {"key_width": 40, "value_width": 33, "neurons": 1, "attend_to_query": True, "readout_power": 0.5})),
+    "linear": scaled(LinearTransformerSettings, ("depth",),
+                     ({"depth": 1}, {"depth": 2, "residual": Residual.full, "mean": True},
+                      {"depth": 2, "causal": True, "residual": Residual.none})),
+    "mamba": scaled(MambaSettings, ("depth",), ({"depth": 1}, {"depth": 2, "residual": Residual.full})),
+    "chain": scaled(ChainTransformerSettings, ("width",), ({"separate": False}, {"separate": True, "width": 5})),
+    "residual": Maker(ResidualTransformerSettings, plain(["attention_scale", "value_scale"], 1e-6, 1),
+                      {"attention_scale": "finite", "value_scale": "finite"}, ({},)),
+    "gpt2": scaled(GPT2Settings, ("depth", "heads", "width", "positions"),
+                   ({"depth": 1, "heads": 2, "width": 4, "positions": 32},
+                    {"depth": 2, "heads": 1, "width": 3, "positions": 40})),
+}  # fmt: skip
+
+
+def make_training(*, warmup=None, total=None, **more):
+    return Training(schedule=None if total is None else Cosine(warmup, total), **more)
+
+
+TRAINING = Maker(
+    make_training,
+    lambda shape: st.fixed_dictionaries({"step_size": floats(1e-6, 1e-3), "weight_decay": floats(0, 1)}).map(shape.__or__),
+    {"step_size": "positive", "batch": "size", "weight_decay": "finite"},
+    ({"batch": 4}, {"batch": 3, "optimiser": "adamw", "total": 10.0, "warmup": 2.0},
+     {"batch": 2, "fresh": False, "optimiser": "adam"}),
+)  # fmt: skip
+
+
+@st.composite
+def setups(draw, maker):
+    """Valid settings."""
+    return Setup(maker, draw(maker.valid(draw(st.sampled_from(maker.shapes)))))
+
+
+@st.composite
+def trainings(draw, makers, combinations, count):
+    """So many valid settings of a world, a model and a training that are one compiled program together.
+
+    Their shapes come in so many combinations.
+    """
+    number = draw(st.integers(0, combinations - 1))
+    shapes = [maker.shapes[number % len(maker.shapes)] for maker in makers]
+    one = st.tuples(*(maker.valid(shape) for maker, shape in zip(makers, shapes, strict=True)))
+    drawn = draw(st.lists(one, min_size=count, max_size=count))
+    return [tuple(Setup(maker, values) for maker, values in zip(makers, each, strict=True)) for each in drawn]
+
+
+@st.composite
+def wrong_setups(draw, maker):
+    """Valid settings but for one, and its name."""
+    setup = draw(setups(maker))
+    name = draw(st.sampled_from(sorted(set(maker.kinds) & set(setup.settings))))
+    return dataclasses.replace(setup, settings=setup.settings | {name: draw(st.sampled_from(WRONG[maker.kinds[name]]))}), name

@@ -1,0 +1,55 @@
+"""The bench: what is counted, that the peers train the same thing, and that a slower ratio is found."""
+
+import json
+
+import numpy as np
+import pytest
+
+from iclab import ensemble
+from iclab.bench import measure, peers, table
+from iclab.bench.cases import CASES
+from iclab.errors import InputError
+from iclab.training import train
+
+
+def test_least_arithmetic_of_a_softmax_step_is_22_megaflop():
+    assert np.isclose(CASES["softmax"].flop, 22e6, rtol=0.01)
+
+
+@pytest.mark.parametrize("name, steps", [("softmax", 60), ("mamba", 60), ("linear", 60), ("chain", 150), ("residual", 20)])
+def test_a_peer_trains_the_same_model_on_the_same_prompts(name, steps):
+    """Their mean losses over a stretch of training agree with ours: same data, same model, same step size, other seeds."""
+    pytest.importorskip("torch")
+    step = peers.build(name)
+    theirs = np.array([float(step()) for _ in range(steps)])
+    case = CASES[name]
+    _, records = train(case.members(4), case.loss, [steps // 2, steps])
+    ours = records["training_loss"]
+    for half, part in enumerate((theirs[: steps // 2], theirs[steps // 2 :])):
+        spread = 4 * ours[:, half].std(ddof=1) + 0.1 * ours[:, half].mean()
+        assert abs(part.mean() - ours[:, half].mean()) < spread, (part.mean(), ours[:, half])
+    assert theirs[-5:].mean() < theirs[:5].mean()
+
+
+def test_ours_counts_model_steps_of_all_members():
+    found = measure.ours(CASES["linear"], 0.05, members=3)
+    assert found["members"] == 3 and found["rate"] > 0 and found["peak_bytes"] > 0
+    assert ensemble.size(CASES["linear"].members(3)) == 3
+
+
+def test_ratios_are_compared_not_seconds(tmp_path):
+    def file(rate, ratio, share):
+        return {"cases": {"softmax": {"rate": rate, "eager_ratio": ratio, "matrix_share": share}}}
+
+    earlier = tmp_path / "bench.json"
+    earlier.write_text(json.dumps(file(1000.0, 10.0, 0.5)))
+    assert table.regressions(file(10.0, 9.0, 0.45), earlier) == []  # a slow machine is not a regression
+    assert table.regressions(file(9999.0, 5.0, 0.5), earlier) == ["softmax: 5 times eager PyTorch, 10 before"]
+    assert table.regressions(file(1000.0, None, 0.2), earlier) == ["softmax: 0.2 of the matrix-product rate, 0.5 before"]
+    with pytest.raises(InputError, match="does not exist"):
+        table.regressions(file(1.0, 1.0, 1.0), tmp_path / "none.json")
+
+
+def test_an_unknown_case_is_named_before_anything_runs():
+    with pytest.raises(InputError, match="no case is called rnn; there are softmax, linear"):
+        table.measure(["rnn"], 1.0, None, False, print)

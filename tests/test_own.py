@@ -1,0 +1,236 @@
+"""A user's own file in every command, and papers that packages register."""
+
+import concurrent.futures
+import importlib
+import json
+import pathlib
+import shutil
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import broken
+import iclab
+from folders import code_lines
+from iclab import skeletons
+from iclab.errors import InputError
+from iclab.papers import sources
+from test_reproduce import command
+
+THEORY = """
+from iclab.theory.theorem import SymbolsBase, Theorem, at_least, rate, symbol
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbols(SymbolsBase):
+    noise: float = symbol("σ")
+    error: float = symbol("ε")
+
+
+def symbols(settings):
+    return Symbols(settings.noise, 0.1)
+
+
+def theorems(s, constant):
+    rates = (rate("n", "σ/ε", s, {"noise": 1, "error": -1}),)
+    return [Theorem("thm1", "Theorem 1", "Enough.", (at_least("noise", "σ", s.noise, s.error),), rates)]
+"""
+
+
+@pytest.fixture(scope="module")
+def idea(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own") / "my_idea.py"
+    path.write_text(broken.SOUND + THEORY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def judged(idea):
+    return iclab.reproduce(str(idea), seeds=3, out=idea.with_name("run"), save_models=True)
+
+
+def test_a_file_is_reproduced_as_a_paper_is(judged):
+    (entry,) = judged.claims
+    assert entry["id"] == "my_idea/small" and entry["verdict"] in ("reproduced", "differs", "inconclusive")
+    assert (
+        entry["seeds"] == 3
+        and entry["low"] < entry["measured"] < entry["high"]
+        and entry["settings"] == {"noise": 0.1, "steps": 3}
+    )
+    files = {str(path.relative_to(judged.directory)) for path in judged.directory.rglob("*") if path.is_file()}
+    assert {"index.html", "claims.json", "figures/my_idea/experiment.svg", "results/my_idea/experiment.nc"} <= files
+    page = (judged.directory / "index.html").read_text()
+    assert "A sound file" in page and "iclab reproduce my_idea.py/small --profile quick --seeds 3" in page
+    with np.load(judged.directory / "models" / "my_idea-main" / "standard-2.npz", allow_pickle=False) as model:
+        assert model["weights"].shape == (4, 4)  # a model without letters is saved under the names of its fields
+
+
+def test_the_same_command_goes_on_and_another_text_is_refused(judged, idea):
+    again = iclab.reproduce(str(idea), seeds=3, out=judged.directory, save_models=True)
+    assert json.dumps(again.claims) == json.dumps(judged.claims)
+    other = idea.with_name("other") / "my_idea.py"
+    other.parent.mkdir(exist_ok=True)
+    other.write_text(idea.read_text() + "# a thought\n")
+    with pytest.raises(InputError, match=r"my_idea\.py has changed since the run in .* was begun"):
+        iclab.reproduce(str(other), seeds=3, out=judged.directory, save_models=True)
+
+
+def test_a_point_of_a_sweep_has_the_numbers_of_reproduce_with_set(idea, tmp_path):
+    run = iclab.reproduce(str(idea), seeds=2, out=tmp_path / "run", changes={"noise": "0.5"})
+    swept = iclab.sweep(str(idea), {"noise": "0.1,0.5"}, seeds=2, out=tmp_path / "sweep")
+    found = swept.data.load()["output"].sel(noise=0.5).squeeze()
+    assert np.array_equal(found, run.results["my_idea/experiment"]["output"].squeeze())
+    model = swept.select(seed=1, noise=0.5)
+    assert model.weights.shape == (4, 4)
+
+
+def test_workers_are_sent_the_file(judged, idea, tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        there = iclab.reproduce(str(idea), seeds=3, out=tmp_path / "there", executor=pool)
+    assert there.claims[0]["checks"] == judged.claims[0]["checks"]
+
+
+def test_list_theory_claims_and_diff_take_a_file(judged, idea, monkeypatch, capsys):
+    status, out, _ = command(monkeypatch, capsys, "list", idea)
+    assert status == 0 and "my_idea/small" in out and "nonlinear-icl" not in out
+    status, out, _ = command(monkeypatch, capsys, "list", idea, "--experiments")
+    assert status == 0 and "my_idea/experiment" in out
+    status, out, _ = command(monkeypatch, capsys, "theory", idea, "--set", "noise=0.01", "--set", "error=0.2")
+    assert status == 0 and "Theorem 1" in out and "0.05" in out
+    status, out, _ = command(monkeypatch, capsys, "claims", judged.directory)
+    assert status == 0 and "my_idea/small" in out
+    status, out, _ = command(monkeypatch, capsys, "diff", judged.directory, judged.directory)
+    assert status == 0 and "1 claims in both, 1 with equal numbers" in out
+
+
+def test_figures_are_drawn_by_the_file_wherever_it_is(judged, idea, monkeypatch, capsys, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(judged.directory, copy)
+    status, out, err = command(monkeypatch, capsys, "figures", copy, "--format", "png")
+    assert status == 0 and out.strip().endswith("experiment.png") and not err
+    moved = shutil.move(idea, tmp_path / "my_idea.py")
+    try:
+        status, _, err = command(monkeypatch, capsys, "figures", copy)
+        assert status == 2 and f"this run used {idea}, which is not there any more" in err
+        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", moved)
+        assert status == 0 and not err
+        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", tmp_path / "other.py")
+        assert status == 2 and "this run used my_idea.py" in err
+        pathlib.Path(moved).write_text(pathlib.Path(moved).read_text() + "# later\n")
+        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", moved)
+        assert status == 0 and "is another text than the one that was run" in err
+    finally:
+        idea.write_text(broken.SOUND + THEORY)
+
+
+@pytest.mark.parametrize("kind", skeletons.KINDS)
+def test_every_skeleton_runs_as_it_is(kind, tmp_path):
+    path = skeletons.write(kind, "mine", tmp_path)
+    run = iclab.reproduce(str(path), profile="smoke", out=tmp_path / "run")
+    assert run.claims and all(entry["verdict"] == "not-attempted" and entry["measured"] is not None for entry in run.claims)
+    assert list((tmp_path / "run" / "figures" / "mine").glob("*.svg"))
+
+
+def test_a_world_a_model_and_a_claim_with_an_interval_take_less_than_40_lines(tmp_path):
+    path = pathlib.Path(__file__).with_name("shortest.py")
+    assert code_lines(path) < 40
+    (entry,) = iclab.reproduce(str(path), seeds=3, out=tmp_path / "run").claims
+    assert entry["verdict"] == "reproduced" and 0 < entry["low"] < entry["measured"] < entry["high"] < 1
+
+
+def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = command(monkeypatch, capsys, "new", "claim", "my-idea")
+    assert (
+        status == 0 and "iclab check my-idea.py" in out and (tmp_path / "my-idea.py").read_text() == skeletons.text_of("claim")
+    )
+    for arguments, sentence in (
+        (("claim", "my-idea"), "my-idea.py is there already"),
+        (("clam", "x"), "Did you mean 'claim'?"),
+        (("claim", "../x"), "is no name for a file"),
+    ):
+        status, _, err = command(monkeypatch, capsys, "new", *arguments)
+        assert status == 2 and sentence in err and err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["my-idea.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("import dataclasses\n", "import dataclases\n", "line 2: ModuleNotFoundError: No module named 'dataclases'"),
+        ("settings = Settings()", "settings = Settings", "must define `settings`, an instance of a dataclass"),
+        ("settings = Settings()", 'settings = {"fast": Settings()}', "profile 'fast'"),
+        ("def experiment(lab):", "def experimnt(lab):", "must define `experiment(lab)`"),
+        ("return lab.evaluate(", "return float(", "line 69, in the experiment 'experiment': TypeError"),
+        ('"small",', '"small one",', "'small one' is no name for a claim"),
+        ('"The output is small.", Check(', '"The output is small.") or (Check(', "the claim small has no check"),
+        ('["output"]))]', '["output"]), needs=["x"])]', "needs 'x'. Known: experiment."),
+        ("claims = [", "claims = 3, [", "`claims` must be a list of claims"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence(old, new, sentence, tmp_path, monkeypatch, capsys):
+    assert broken.SOUND.count(old) == 1
+    (tmp_path / "wrong.py").write_text(broken.SOUND.replace(old, new))
+    monkeypatch.chdir(tmp_path)
+    status, _, err = command(monkeypatch, capsys, "reproduce", "wrong.py", "--seeds", "2", "--out", "run")
+    assert status == 2 and sentence in err and err.startswith("iclab: ") and err.count("\n") == 1, err
+
+
+def test_a_file_cannot_take_the_name_of_a_paper(tmp_path):
+    (tmp_path / "nonlinear-icl.py").write_text(broken.SOUND)
+    with pytest.raises(InputError, match="'nonlinear-icl' is taken by a paper; rename the file"):
+        iclab.reproduce(str(tmp_path / "nonlinear-icl.py"))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed package with entry points: `install("name = module:attribute")`."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(*lines):
+        (tmp_path / "other_group.py").write_text(broken.SOUND)
+        (tmp_path / "other_broken.py").write_text("1 / 0\n")
+        about = tmp_path / "other_group-1.5.dist-info"
+        about.mkdir(exist_ok=True)
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-group\nVersion: 1.5\n")
+        (about / "entry_points.txt").write_text(textwrap.dedent("[iclab]\n" + "\n".join(lines) + "\n"))
+        importlib.invalidate_caches()
+        sources.registered.cache_clear()
+
+    yield install
+    sources.registered.cache_clear()
+    for name in ("other_group", "other_broken"):
+        sys.modules.pop(name, None)
+
+
+def test_registered_papers_are_listed_and_reproduced(package, monkeypatch, capsys, tmp_path):
+    package("other-lab = other_group")
+    status, out, err = command(monkeypatch, capsys, "list", "other-lab")
+    assert status == 0 and "other-lab/small" in out and not err
+    status, out, _ = command(monkeypatch, capsys, "list")
+    assert status == 0 and "other-lab/small" in out and "nonlinear-icl/fig7" in out
+    run = iclab.reproduce("other-lab", seeds=2, out=tmp_path / "run")
+    assert run.claims[0]["id"] == "other-lab/small"
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["identity"]["texts"]["other-lab"].startswith(
+        "other-group 1.5 "
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("bad = other_broken", "ZeroDivisionError: division by zero"),
+        ("bad = nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("bad = other_group:claims", "it is a list, neither a Paper nor a module."),
+        ("nonlinear-icl = other_group", "the id 'nonlinear-icl' is taken by another paper."),
+    ],
+)
+def test_a_broken_entry_point_is_one_line_and_nothing_else(line, reason, package, monkeypatch, capsys):
+    package(line)
+    monkeypatch.setattr("warnings.filters", [])
+    status, out, err = command(monkeypatch, capsys, "list", "nonlinear-icl/fig2")
+    assert status == 0 and out.count("nonlinear-icl/fig2") == 4
+    assert err == f"iclab: other-group registers {line}, which cannot be used: {err.partition('cannot be used: ')[2]}"
+    assert reason in err and err.count("\n") == 1

@@ -1,0 +1,43 @@
+"""Random numbers of our own: the cipher's known answers, and uniforms that are uniform."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from iclab.randomness import block, ranks, uniforms
+
+
+@pytest.mark.parametrize(
+    "key, counter, expected",
+    [  # known answers of Threefry-2x32 with 20 rounds, from the Random123 distribution
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ],
+)
+def test_the_cipher_has_its_known_answers(key, counter, expected):
+    words = [jnp.array([word], jnp.uint32) for word in counter]
+    found = block(jnp.array(key, jnp.uint32), *words)
+    assert tuple(int(word[0]) for word in found) == expected
+
+
+def test_uniforms_are_uniform_and_depend_on_the_key_alone():
+    keys = jax.random.split(jax.random.key(0), 400)
+    drawn = np.asarray(jax.vmap(lambda key: uniforms(key, 251))(keys))
+    assert drawn.min() >= 0 and drawn.max() < 1
+    counts = np.histogram(drawn, bins=20, range=(0, 1))[0]
+    assert np.sum((counts - drawn.size / 20) ** 2 / (drawn.size / 20)) < 43.8  # chi-square with 19 degrees, 0.999
+    neighbours = np.corrcoef(drawn[:, :-1].ravel(), drawn[:, 1:].ravel())[0, 1]
+    between = np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]
+    halves = np.corrcoef(drawn[:, :125].ravel(), drawn[:, 126:].ravel())[0, 1]  # the two words of a block
+    assert max(abs(neighbours), abs(between), abs(halves)) < 4 / drawn.size**0.5
+    assert np.array_equal(drawn[3], uniforms(keys[3], 251))
+    assert len(np.unique(drawn[:, 0])) == 400
+
+
+@pytest.mark.parametrize("count", [1, 7, 200])
+def test_ranks_are_those_of_a_stable_sort(count):
+    scores = np.random.default_rng(0).integers(0, 5, count).astype(np.float32)  # many ties
+    expected = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
+    assert np.array_equal(ranks(jnp.asarray(scores)), expected)

@@ -261,7 +261,7 @@ def test_settings_that_cannot_be_are_answered_with_one_sentence(change, sentence
 
 def test_it_has_no_theorems_and_says_so(monkeypatch, capsys):
     status, _, err = command(monkeypatch, capsys, "theory", "language-model")
-    assert status == 2 and "language-model has no theorem." in err
+    assert status == 2 and "language-model has no theorems." in err
 
 
 @WEIGHTS

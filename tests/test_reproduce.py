@@ -92,7 +92,7 @@ def test_saved_gpt2_has_the_names_of_the_reference_implementation(run):
         ("nonlinear-icl-gpt2", "varied-1"), ("mamba-outliers-gpt2", "18-tasks-0"), ("chain-of-thought-gpt2", "GPT-2-1"),
     ):  # fmt: skip
         with np.load(run.directory / "models" / folder / f"{file}.npz", allow_pickle=False) as saved:
-            names = ("wpe.weight", "h.0.attn.c_attn.weight", "h.1.mlp.c_fc.weight", "ln_f.bias")
+            names = ("wpe.weight", "h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight", "ln_f.bias")
             shapes = {name: saved[name].shape for name in names}
         tokens = 63 if folder.startswith("chain") else 21
         assert shapes == dict(zip(names, ((tokens, 16), (16, 48), (16, 64), (16,)), strict=True))

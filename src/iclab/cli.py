@@ -388,7 +388,7 @@ def doctor() -> None:
         if lacking:
             OUT.print(f"{paper.id}: {lacking}", markup=False, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory() as folder:
-        running.reproduce("feature-selection/thm1", profile="smoke", out=Path(folder) / "run")
+        running.reproduce("feature-selection/thm2", profile="smoke", out=Path(folder) / "run")
     OUT.print("a small training ran: all is well")
 
 

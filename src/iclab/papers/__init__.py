@@ -134,7 +134,6 @@ def _choose(ids: Sequence[str], every: list[Named], what: str, papers: Mapping[s
     chosen: dict[str, Named] = {}
     for wanted in ids:
         found = [entry for entry in every if entry.paper == wanted or _names(wanted, entry.id)]
-        require(bool(found) or wanted not in PAPERS, f"{wanted} has no {what}.")
         if not found:
             require(wanted not in papers, f"{wanted} has no {what}s.")
             known = [*papers, *(entry.id for entry in every)]

@@ -100,9 +100,10 @@ def reproduce(
     few = min(count, EXPLORED)
 
     def job(paper: Paper, experiments: Sequence[str], seeds: int, save: bool) -> Job:
-        return Job(paper.id, texts.get(paper.id, ""), tuple(experiments), profile, changes, tuple(range(seeds)), save)
+        own = range(seeds if paper.unit == "seed" else 1)  # a given model is asked once
+        return Job(paper.id, texts.get(paper.id, ""), tuple(experiments), profile, changes, tuple(own), save)
 
-    jobs = [job(p, _needed(p, claims), count if p.unit == "seed" else 1, save_models) for p in papers]
+    jobs = [job(paper, _needed(paper, claims), count, save_models) for paper in papers]
     explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
     jobs += [job(paper, ["explorer"], few, False) for paper in explored]
     _same_files(directory, identity)

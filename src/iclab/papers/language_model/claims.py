@@ -20,7 +20,7 @@ UNIT, SIGNED = (0.0, 1.0), (-1.0, 1.0)
 FIGURE_TASK = "country-capital"  # the task of Fig. 1 (a), (b)
 LITTLE = 0.1  # accuracy that is lost where a paper says that none is
 SCOUTED = "Before the rule was written two or three test prompts per task had been run to see that the code works, and on held-out examples"
-MORE = "The first run had 32 prompts per task and was inconclusive in most of these rows; now there are 40."
+MORE = "Runs with 32 and 40 prompts per task were inconclusive in most of these rows; now all 60 queries are asked."
 AFTERWARDS = {
     "fig1*": f"{SCOUTED} few-shot accuracy by separator and the cosines of Fig. 1 at every layer. ‘x + o = y’ was seen to fail there as it "
     "stands, so rows that ask for its direction only were added beside it.",

@@ -19,7 +19,7 @@ from iclab.statistics import band
 
 UNIT = (0.0, 1.0)
 SHOWN = (FIGURE_TASK, "country-language")  # Fig. 1 draws two tasks of factual recall
-DRAWN = 8  # pairs in a projection
+DRAWN = 6  # pairs in a projection
 POINTS = (COLOURS[4], COLOURS[5], COLOURS[6], COLOURS[0])
 CONTROLS = {
     "other task": "another task's vector",
@@ -58,7 +58,7 @@ def fig1(results: Results, settings: Settings) -> Figure:
             for point, word in zip(points[:, number], data[name].sel(task=task).values, strict=False):
                 side: dict[str, Any] = {"ha": "right", "xytext": (-4, -2)} if number == 0 else {"ha": "left", "xytext": (4, -2)}
                 flat.annotate(str(word), point[:2], textcoords="offset points", fontsize=7, color=COLOURS[number], **side)
-        flat.margins(x=0.15)
+        flat.margins(x=0.2)
         solid.set_xlabel("along o", fontsize=8)
         flat.set_xlabel("along o")
         flat.set_ylabel("across o")

@@ -21,7 +21,7 @@ class Settings:
     held_out_prompts: int = 8  # queries on which separator, places and heads are chosen
     place_stride: int = 2  # every second place of the residual stream is patched
     label_demonstrations: int = 12  # of the two-label tasks, half of each label
-    label_prompts: int = 40
+    label_prompts: int = 60  # all there are: half as many left most rows undecided
     attention_prompts: int = 24  # of the same tasks
     pruning_prompts: int = 16
     step_demonstrations: int = 8

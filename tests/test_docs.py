@@ -135,7 +135,7 @@ def resolves(code, paper):
     return any(hasattr(o, rest) or rest in {f.name for f in dataclasses.fields(o)} for o in owners)
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", [paper.id for paper in PAPERS.values() if paper.unit == "seed"])  # a paper with letters
 def test_every_name_in_a_table_of_letters_exists(paper):
     text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text()
     table = text.split("## Letters")[1].split("\n## ")[0]

@@ -18,14 +18,14 @@ SEPARATORS = (" ->", ":", " =")
 
 
 @dataclasses.dataclass(frozen=True)
-class Prompt:
+class WordPrompt:
     """Tokens, and which demonstration each belongs to (-1: none, the query)."""
 
     tokens: tuple[int, ...]
     owner: tuple[int, ...]
 
 
-def few_shot(model: LanguageModel, demonstrations: Sequence[Sequence[str]], query: Sequence[str], separator: str) -> Prompt:
+def few_shot(model: LanguageModel, demonstrations: Sequence[Sequence[str]], query: Sequence[str], separator: str) -> WordPrompt:
     """Demonstrations as lines of words, and a last line that ends with the separator behind the query's words so far."""
     tokens, owner = list(model.start), [-1] * len(model.start)
     between = model.tokens(separator)
@@ -43,7 +43,7 @@ def few_shot(model: LanguageModel, demonstrations: Sequence[Sequence[str]], quer
     for word in query:
         add(model.tokens(f" {word}"), -1)
         add(between, -1)
-    return Prompt(tuple(tokens), tuple(owner))
+    return WordPrompt(tuple(tokens), tuple(owner))
 
 
 def word_alone(model: LanguageModel, word: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import xarray as xr
 from iclab.experiments import Lab
 from iclab.language.loading import load
 from iclab.language.network import LanguageModel
-from iclab.language.prompts import SEPARATORS, Prompt, draw, few_shot
+from iclab.language.prompts import SEPARATORS, WordPrompt, draw, few_shot
 from iclab.language.words import WORD_TASKS, Example, Task, generator, split
 from iclab.papers.language_model.settings import WORD_TESTS, Settings
 
@@ -28,7 +28,7 @@ class Bench:
     settings: Settings
     separator: str
 
-    def prompt(self, demonstrations: Sequence[Sequence[str]], query: Sequence[str]) -> Prompt:
+    def prompt(self, demonstrations: Sequence[Sequence[str]], query: Sequence[str]) -> WordPrompt:
         """Lines of demonstrations and the query's words so far."""
         return few_shot(self.model, demonstrations, query, self.separator)
 
@@ -70,7 +70,7 @@ def tasks(one: Bench, names: Sequence[str], tested: int) -> list[Task]:
 
 def with_demonstrations(
     one: Bench, task: Task, queries: Sequence[Example], what: str, change: Callable[..., list[Example]] | None = None
-) -> list[Prompt]:
+) -> list[WordPrompt]:
     """A few-shot prompt for every query, its demonstrations drawn from the held-out examples; `change(random, shown)` may
     alter them. The draw depends on what it is for and on the query's number, so that changed prompts are paired with
     unchanged ones.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from iclab.errors import require
-from iclab.language.prompts import Prompt
+from iclab.language.prompts import WordPrompt
 from iclab.language.words import LABEL_TASKS, MEANINGLESS, Example, Task, generator, split
 from iclab.papers.language_model.asking import Bench
 from iclab.papers.language_model.settings import LABEL_TESTS
@@ -39,7 +39,7 @@ class Labelled:
     label.
     """
 
-    prompt: Prompt
+    prompt: WordPrompt
     choices: tuple[int, int]
     same: tuple[bool, ...]
 

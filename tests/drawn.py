@@ -56,7 +56,7 @@ class Maker:
 class Setup:
     """A drawn world or model: its settings, and what builds it."""
 
-    maker: Maker
+    maker: Maker = dataclasses.field(repr=False)
     settings: dict[str, Any]
 
     def build(self):
@@ -199,7 +199,8 @@ MODELS = {
                      ({"depth": 1}, {"depth": 2, "residual": Residual.full, "mean": True},
                       {"depth": 2, "causal": True, "residual": Residual.none})),
     "mamba": scaled(MambaSettings, ("depth",), ({"depth": 1}, {"depth": 2, "residual": Residual.full})),
-    "chain": scaled(ChainTransformerSettings, ("width",), ({"separate": False}, {"separate": True, "width": 5})),
+    "chain": Maker(ChainTransformerSettings, plain(["initial_scale"], 0), {"initial_scale": "not negative", "width": "size"},
+                   ({"separate": False}, {"separate": True, "width": 5})),
     "residual": Maker(ResidualTransformerSettings, plain(["attention_scale", "value_scale"], 1e-6, 1),
                       {"attention_scale": "finite", "value_scale": "finite"}, ({},)),
     "gpt2": scaled(GPT2Settings, ("depth", "heads", "width", "positions"),

@@ -151,7 +151,10 @@ class Concepts(eqx.Module):
             jnp.concatenate([head, w[:, None], y[:, None]], axis=1).reshape(-1, terms)[:-1]
             for head, w, y in zip((atoms, ones), word, label, strict=True)
         ]
-        shown = (jnp.arange(sentences) < self.pairs).at[-1].set(True)
+        number = jnp.arange(
+            sentences
+        )  # no .at[-1].set: with a single sentence the CPU compiler aborts on it inside a deep model
+        shown = (number < self.pairs) | (number == sentences - 1)
         return (joined[0], joined[1]), jnp.repeat(shown, length + 2)[:-1], jnp.repeat(tasks, length + 2)[:-1]
 
 

@@ -33,3 +33,10 @@ def compiled_programs(tmp_path_factory):
 def run(tmp_path_factory, compiled_programs):
     """Every experiment of every paper, two seeds, a few steps."""
     return iclab.reproduce(profile="smoke", out=tmp_path_factory.mktemp("runs") / "all", save_models=True)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_of_one_module():
+    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that a process has on Linux."""
+    yield
+    jax.clear_caches()

@@ -37,6 +37,6 @@ def run(tmp_path_factory, compiled_programs):
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_module():
-    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that a process has on Linux."""
+    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a process."""
     yield
     jax.clear_caches()

@@ -101,13 +101,12 @@ def in_this_process(command: str) -> tuple[int, str]:
     words = shlex.split(command)
     if words[0] != "iclab":
         return by_the_shell(command)
-    from rich.console import Console
-
     from iclab import cli
+    from iclab.cli.console import ERR, OUT
 
     printed = io.StringIO()
-    kept = sys.argv, cli.OUT, cli.ERR
-    sys.argv, cli.OUT, cli.ERR = words, *(Console(file=printed, width=100, force_terminal=False) for _ in range(2))
+    kept = sys.argv, OUT.width, ERR.width
+    sys.argv, OUT.width, ERR.width = words, 100, 100
     status: object = 0
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -115,7 +114,7 @@ def in_this_process(command: str) -> tuple[int, str]:
     except SystemExit as end:
         status = end.code or 0
     finally:
-        sys.argv, cli.OUT, cli.ERR = kept
+        sys.argv, OUT.width, ERR.width = kept
     return int(str(status)), printed.getvalue()
 
 

@@ -1,6 +1,7 @@
 """Shared by all tests. Shapes in signatures are checked (jaxtyping + beartype), and warnings are errors."""
 
 import os
+import sys
 
 import pytest
 from jaxtyping import install_import_hook
@@ -9,7 +10,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 with install_import_hook("iclab", "typecheck.check"):
     import iclab
-    from iclab import devices
+    from iclab import cli, devices
 
 import jax
 
@@ -40,3 +41,20 @@ def programs_of_one_module():
     """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a process."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """`command("list", "nonlinear-icl")` is that command, in this process: its status, what it prints and what it complains."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            status = stop.code or 0
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run

@@ -1,7 +1,5 @@
 """The bench: what is counted, that the peers train the same thing, and that a slower ratio is found."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -37,17 +35,32 @@ def test_ours_counts_model_steps_of_all_members():
     assert ensemble.size(CASES["linear"].members(3)) == 3
 
 
-def test_ratios_are_compared_not_seconds(tmp_path):
-    def file(rate, ratio, share):
+def test_ratios_are_compared_not_seconds():
+    def run(rate, ratio, share):
         return {"cases": {"softmax": {"rate": rate, "eager_ratio": ratio, "matrix_share": share}}}
 
-    earlier = tmp_path / "bench.json"
-    earlier.write_text(json.dumps(file(1000.0, 10.0, 0.5)))
-    assert table.regressions(file(10.0, 9.0, 0.45), earlier) == []  # a slow machine is not a regression
-    assert table.regressions(file(9999.0, 5.0, 0.5), earlier) == ["softmax: 5 times eager PyTorch, 10 before"]
-    assert table.regressions(file(1000.0, None, 0.2), earlier) == ["softmax: 0.2 of the matrix-product rate, 0.5 before"]
-    with pytest.raises(InputError, match="does not exist"):
-        table.regressions(file(1.0, 1.0, 1.0), tmp_path / "none.json")
+    before = run(1000.0, 10.0, 0.5)
+    assert table.regressions(run(10.0, 9.0, 0.45), before) == []  # a slow machine is not a regression
+    assert table.regressions(run(9999.0, 5.0, 0.5), before) == ["softmax: 5 times eager PyTorch, 10 before"]
+    assert table.regressions(run(1000.0, None, 0.2), before) == ["softmax: 0.2 of the matrix-product rate, 0.5 before"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--seconds", "0"], "--seconds is 0.0; it must be positive."),
+        (["--members", "0"], "--members is 0; at least one model is needed."),
+        (["--out", "nowhere/bench.json"], "there is no folder nowhere."),
+        (["--against", "none.json"], "none.json does not exist; make one with"),
+        (["--against", "other.json"], "other.json is not a file that `iclab bench --out` wrote."),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_measured(arguments, sentence, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.json").write_text('{"cases": {"softmax": {}}}')
+    monkeypatch.setattr(table, "measure", None)
+    status, _, err = command("bench", *arguments)
+    assert status == 2 and sentence in err
 
 
 def test_an_unknown_case_is_named_before_anything_runs():

@@ -9,9 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 def order():
     text = (ROOT / "README.md").read_text().split("imports go down this list only.")[1]
-    return [
-        name.removesuffix(".py").removesuffix("/") for name in re.findall(r"^    (\w+(?:\.py|/))  ", text + "\n", re.MULTILINE)
-    ] + ["cli"]
+    return [name.removesuffix(".py").removesuffix("/") for name in re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)]
 
 
 def imports(path):

@@ -17,7 +17,6 @@ from folders import code_lines
 from iclab import skeletons
 from iclab.errors import InputError
 from iclab.papers import sources
-from test_reproduce import command
 
 THEORY = """
 from iclab.theory.theorem import SymbolsBase, Theorem, at_least, rate, symbol
@@ -92,34 +91,34 @@ def test_workers_are_sent_the_file(judged, idea, tmp_path):
     assert there.claims[0]["checks"] == judged.claims[0]["checks"]
 
 
-def test_list_theory_claims_and_diff_take_a_file(judged, idea, monkeypatch, capsys):
-    status, out, _ = command(monkeypatch, capsys, "list", idea)
+def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
+    status, out, _ = command("list", idea)
     assert status == 0 and "my_idea/small" in out and "nonlinear-icl" not in out
-    status, out, _ = command(monkeypatch, capsys, "list", idea, "--experiments")
+    status, out, _ = command("list", idea, "--experiments")
     assert status == 0 and "my_idea/experiment" in out
-    status, out, _ = command(monkeypatch, capsys, "theory", idea, "--set", "noise=0.01", "--set", "error=0.2")
+    status, out, _ = command("theory", idea, "--set", "noise=0.01", "--set", "error=0.2")
     assert status == 0 and "Theorem 1" in out and "0.05" in out
-    status, out, _ = command(monkeypatch, capsys, "claims", judged.directory)
+    status, out, _ = command("claims", judged.directory)
     assert status == 0 and "my_idea/small" in out
-    status, out, _ = command(monkeypatch, capsys, "diff", judged.directory, judged.directory)
+    status, out, _ = command("diff", judged.directory, judged.directory)
     assert status == 0 and "1 claims in both, 1 with equal numbers" in out
 
 
-def test_figures_are_drawn_by_the_file_wherever_it_is(judged, idea, monkeypatch, capsys, tmp_path):
+def test_figures_are_drawn_by_the_file_wherever_it_is(judged, idea, tmp_path, command):
     copy = tmp_path / "run"
     shutil.copytree(judged.directory, copy)
-    status, out, err = command(monkeypatch, capsys, "figures", copy, "--format", "png")
+    status, out, err = command("figures", copy, "--format", "png")
     assert status == 0 and out.strip().endswith("experiment.png") and not err
     moved = shutil.move(idea, tmp_path / "my_idea.py")
     try:
-        status, _, err = command(monkeypatch, capsys, "figures", copy)
+        status, _, err = command("figures", copy)
         assert status == 2 and f"this run used {idea}, which is not there any more" in err
-        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", moved)
+        status, _, err = command("figures", copy, "--file", moved)
         assert status == 0 and not err
-        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", tmp_path / "other.py")
+        status, _, err = command("figures", copy, "--file", tmp_path / "other.py")
         assert status == 2 and "this run used my_idea.py" in err
         pathlib.Path(moved).write_text(pathlib.Path(moved).read_text() + "# later\n")
-        status, _, err = command(monkeypatch, capsys, "figures", copy, "--file", moved)
+        status, _, err = command("figures", copy, "--file", moved)
         assert status == 0 and "is another text than the one that was run" in err
     finally:
         idea.write_text(broken.SOUND + THEORY)
@@ -140,9 +139,9 @@ def test_a_world_a_model_and_a_claim_with_an_interval_take_less_than_40_lines(tm
     assert entry["verdict"] == "reproduced" and 0 < entry["low"] < entry["measured"] < entry["high"] < 1
 
 
-def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, capsys, tmp_path):
+def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
-    status, out, _ = command(monkeypatch, capsys, "new", "claim", "my-idea")
+    status, out, _ = command("new", "claim", "my-idea")
     assert (
         status == 0 and "iclab check my-idea.py" in out and (tmp_path / "my-idea.py").read_text() == skeletons.text_of("claim")
     )
@@ -151,7 +150,7 @@ def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, capsys, tmp_p
         (("clam", "x"), "Did you mean 'claim'?"),
         (("claim", "../x"), "is no name for a file"),
     ):
-        status, _, err = command(monkeypatch, capsys, "new", *arguments)
+        status, _, err = command("new", *arguments)
         assert status == 2 and sentence in err and err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["my-idea.py"]
 
@@ -170,11 +169,11 @@ def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, capsys, tmp_p
         ("claims = [", "claims = 3, [", "`claims` must be a list of claims"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_file_is_said_in_one_sentence(old, new, sentence, tmp_path, monkeypatch, capsys):
+def test_what_is_wrong_with_a_file_is_said_in_one_sentence(old, new, sentence, tmp_path, monkeypatch, command):
     assert broken.SOUND.count(old) == 1
     (tmp_path / "wrong.py").write_text(broken.SOUND.replace(old, new))
     monkeypatch.chdir(tmp_path)
-    status, _, err = command(monkeypatch, capsys, "reproduce", "wrong.py", "--seeds", "2", "--out", "run")
+    status, _, err = command("reproduce", "wrong.py", "--seeds", "2", "--out", "run")
     assert status == 2 and sentence in err and err.startswith("iclab: ") and err.count("\n") == 1, err
 
 
@@ -205,11 +204,11 @@ def package(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_registered_papers_are_listed_and_reproduced(package, monkeypatch, capsys, tmp_path):
+def test_registered_papers_are_listed_and_reproduced(package, tmp_path, command):
     package("other-lab = other_group")
-    status, out, err = command(monkeypatch, capsys, "list", "other-lab")
+    status, out, err = command("list", "other-lab")
     assert status == 0 and "other-lab/small" in out and not err
-    status, out, _ = command(monkeypatch, capsys, "list")
+    status, out, _ = command("list")
     assert status == 0 and "other-lab/small" in out and "nonlinear-icl/fig7" in out
     run = iclab.reproduce("other-lab", seeds=2, out=tmp_path / "run")
     assert run.claims[0]["id"] == "other-lab/small"
@@ -227,10 +226,10 @@ def test_registered_papers_are_listed_and_reproduced(package, monkeypatch, capsy
         ("nonlinear-icl = other_group", "the id 'nonlinear-icl' is taken by another paper."),
     ],
 )
-def test_a_broken_entry_point_is_one_line_and_nothing_else(line, reason, package, monkeypatch, capsys):
+def test_a_broken_entry_point_is_one_line_and_nothing_else(line, reason, package, monkeypatch, command):
     package(line)
     monkeypatch.setattr("warnings.filters", [])
-    status, out, err = command(monkeypatch, capsys, "list", "nonlinear-icl/fig2")
+    status, out, err = command("list", "nonlinear-icl/fig2")
     assert status == 0 and out.count("nonlinear-icl/fig2") == 4
     assert err == f"iclab: other-group registers {line}, which cannot be used: {err.partition('cannot be used: ')[2]}"
     assert reason in err and err.count("\n") == 1

@@ -7,7 +7,6 @@ import functools
 import itertools
 import re
 
-import jax
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 import drawn
 from iclab import ensemble, training
+from iclab.devices import quick_compilation
 from iclab.errors import InputError
 from iclab.evaluation import errors, expect
 from iclab.training import Member
@@ -35,9 +35,8 @@ SENTENCE = re.compile(r"[^\n]{15,400}\.")
 
 @pytest.fixture(autouse=True, scope="module")
 def compile_quickly():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+    with quick_compilation():
+        yield
 
 
 @pytest.fixture

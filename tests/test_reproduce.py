@@ -3,13 +3,11 @@
 import dataclasses
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import iclab
-from iclab import cli
 from iclab.errors import InputError
 from iclab.papers import PAPERS
 
@@ -17,17 +15,6 @@ FIELDS = {
     "id", "paper", "source", "statement", "rule", "verdict", "measured", "low", "high",
     "seeds", "profile", "settings", "unstated", "seconds",
 }  # fmt: skip
-
-
-def command(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])
-    status = 0
-    try:
-        cli.main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
 
 
 def test_every_claim_has_an_entry_with_the_agreed_fields(run):
@@ -120,15 +107,15 @@ def test_one_claim_alone_gives_the_numbers_it_had_among_all(run, tmp_path):
     assert set(alone.results) == {"feature-selection/generalisation"}
 
 
-def test_claims_prints_the_table_of_a_finished_run(run, monkeypatch, capsys):
-    status, out, _ = command(monkeypatch, capsys, "claims", run.directory)
+def test_claims_prints_the_table_of_a_finished_run(run, command):
+    status, out, _ = command("claims", run.directory)
     assert status == 0 and "nonlinear-icl/fig7" in out and "not-attempted" in out
 
 
-def test_list_names_claims_and_help_teaches(monkeypatch, capsys):
-    status, out, _ = command(monkeypatch, capsys, "list", "nonlinear-icl/fig2")
+def test_list_names_claims_and_help_teaches(command):
+    status, out, _ = command("list", "nonlinear-icl/fig2")
     assert status == 0 and out.count("nonlinear-icl/fig2") == 4
-    status, out, _ = command(monkeypatch, capsys, "reproduce", "--help")
+    status, out, _ = command("reproduce", "--help")
     assert status == 0
     assert "continues an interrupted run" in " ".join(out.replace("│", " ").split())
 
@@ -165,18 +152,18 @@ def test_list_names_claims_and_help_teaches(monkeypatch, capsys):
         (["reproduce", "nonlinear-icl", "--set", "gpt2_task_shifts=5"], "gpt2_task_shifts is 5"),
     ],
 )  # fmt: skip
-def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentence, monkeypatch, capsys, tmp_path):
+def test_bad_input_is_answered_with_one_sentence_and_status_2(arguments, sentence, monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
-    status, _, err = command(monkeypatch, capsys, *arguments)
+    status, _, err = command(*arguments)
     assert status == 2
     assert sentence in err and err.startswith("iclab: ") and err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", "null", '[{"id": "x"}]'])
-def test_damaged_claims_are_named(content, monkeypatch, capsys, tmp_path):
+def test_damaged_claims_are_named(content, tmp_path, command):
     (tmp_path / "claims.json").write_text(content)
-    status, _, err = command(monkeypatch, capsys, "claims", tmp_path)
+    status, _, err = command("claims", tmp_path)
     assert status == 2 and "claims.json is damaged" in err
 
 
@@ -186,14 +173,12 @@ def test_a_run_in_which_everything_diverges_still_ends_with_a_page(tmp_path):
     assert all(entry["measured"] is None and entry["seeds"] == 0 and entry["lost_seeds"] == 2 for entry in run.claims)
 
 
-def test_a_folder_of_another_run_is_refused_by_the_command(run, monkeypatch, capsys):
-    status, _, err = command(
-        monkeypatch, capsys, "reproduce", "feature-selection", "--profile", "smoke", "--out", run.directory
-    )
+def test_a_folder_of_another_run_is_refused_by_the_command(run, command):
+    status, _, err = command("reproduce", "feature-selection", "--profile", "smoke", "--out", run.directory)
     assert status == 2 and "holds another run (all papers, profile smoke, 2 seeds)" in err
 
 
-def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, command):
     from iclab.experiments import Lab
 
     def stop(*arguments, **more):
@@ -201,7 +186,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(Lab, "evaluate", stop)
     out = tmp_path / "run"
-    status, printed, _ = command(monkeypatch, capsys, "reproduce", "feature-selection", "--profile", "smoke", "--out", out)
+    status, printed, _ = command("reproduce", "feature-selection", "--profile", "smoke", "--out", out)
     assert status == 130 and "continues where it stopped" in " ".join(printed.split())
     assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()
     monkeypatch.undo()
@@ -209,18 +194,18 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     assert len(resumed.claims) == len(PAPERS["feature-selection"].claims(PAPERS["feature-selection"].settings["smoke"]))
 
 
-def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypatch, capsys):
+def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypatch, command):
     def stop(*arguments, **more):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("iclab.runs.reproduce.render_page", stop)
     out = tmp_path / "run"
-    status, printed, _ = command(monkeypatch, capsys, "reproduce", "feature-selection/thm1", "--profile", "smoke", "--out", out)
+    status, printed, _ = command("reproduce", "feature-selection/thm1", "--profile", "smoke", "--out", out)
     assert status == 130 and "continues where it stopped" in " ".join(printed.split())
 
 
-def test_the_experiments_that_can_be_swept_are_listed(monkeypatch, capsys):
-    status, out, _ = command(monkeypatch, capsys, "list", "--experiments")
+def test_the_experiments_that_can_be_swept_are_listed(command):
+    status, out, _ = command("list", "--experiments")
     assert status == 0
     for paper in PAPERS.values():
         for claim in paper.claims(paper.settings["quick"]):

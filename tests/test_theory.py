@@ -2,12 +2,11 @@
 
 import dataclasses
 import math
-import sys
 
 import numpy as np
 import pytest
 
-from iclab import cli
+from iclab.cli.console import OUT
 from iclab.errors import InputError
 from iclab.papers import PAPERS, free_symbols, theorems
 from iclab.theory import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl, vector_arithmetic
@@ -34,17 +33,6 @@ def stated(paper, name, constant=1.0, **changes):
 
 def bounds(theorem):
     return {condition.name: condition.threshold for condition in theorem.conditions}
-
-
-def command(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["iclab", "theory", *arguments])
-    status = 0
-    try:
-        cli.main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
 
 
 def test_a_condition_holds_or_fails_by_a_factor():
@@ -337,22 +325,20 @@ def test_symbols_outside_their_range_are_refused(changes):
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
-def test_the_command_shows_every_theorem_with_conditions_and_rates(monkeypatch, capsys, profile):
-    monkeypatch.setattr(cli.OUT, "_width", 100)
-    status, out, _ = command(monkeypatch, capsys, "--profile", profile)
+def test_the_command_shows_every_theorem_with_conditions_and_rates(monkeypatch, profile, command):
+    monkeypatch.setattr(OUT, "_width", 100)
+    status, out, _ = command("theory", "--profile", profile)
     assert status == 0 and max(map(len, out.splitlines())) <= 100
     for theorem in theorems([]):
         assert f"{theorem.id}  {theorem.source[:20]}" in out
     assert "(iv) iterations" in out and "M1:1, α:−2/3, β:−2/3" in out and "Hidden constants in Ω, O, Θ: 1." in out
 
 
-def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, capsys):
-    monkeypatch.setattr(cli.OUT, "_width", 140)
-    _, out, _ = command(
-        monkeypatch, capsys, "nonlinear-icl/thm3.3", "--set", "neurons=10", "--set", "error=0.5", "--constant", "2"
-    )
+def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, command):
+    monkeypatch.setattr(OUT, "_width", 140)
+    _, out, _ = command("theory", "nonlinear-icl/thm3.3", "--set", "neurons=10", "--set", "error=0.5", "--constant", "2")
     assert "fails by 12.9×" in out and "ε = 0.5" in out and "thm3.4" not in out  # 2 · 36 log 6 / 10
-    _, out, _ = command(monkeypatch, capsys, "mamba-outliers/thm")
+    _, out, _ = command("theory", "mamba-outliers/thm")
     assert [name for name in ("thm1", "thm2", "thm3", "thm4", "cor1") if f"mamba-outliers/{name} " in out] == [
         "thm1", "thm2", "thm3", "thm4",
     ]  # fmt: skip
@@ -375,6 +361,6 @@ def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, ca
         (["nonlinear-icl", "--set", "matching_fraction=2"], "a fraction must lie in [0, 1]"),
     ],
 )
-def test_bad_input_is_answered_in_one_sentence(monkeypatch, capsys, arguments, sentence):
-    status, _, err = command(monkeypatch, capsys, *arguments)
+def test_bad_input_is_answered_in_one_sentence(arguments, sentence, command):
+    status, _, err = command("theory", *arguments)
     assert status == 2 and sentence in err and "Traceback" not in err

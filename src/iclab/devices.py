@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -34,6 +35,17 @@ def prepare_jax() -> None:
     jax.config.update("jax_default_matmul_precision", "float32")
     jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@contextlib.contextmanager
+def quick_compilation() -> Iterator[None]:
+    """Programs that compile fast and run slowly: for work so small that compiling is what takes time."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
 
 
 class CompilationClock:

@@ -17,11 +17,9 @@ from typing import Any
 from rich.table import Table
 
 from iclab.bench.cases import CASES
-from iclab.errors import require
+from iclab.errors import InputError, require
 
-SLOWER = (
-    0.7  # a ratio below this share of the earlier one is a regression; the same code moves by a few tenths on a busy machine
-)
+SLOWER = 0.7  # a ratio below this share of the earlier one is a regression; a busy machine moves it by a few tenths
 
 
 def _measured(*arguments: str) -> dict[str, Any]:
@@ -61,17 +59,9 @@ def table(found: dict[str, Any]) -> Table:
         f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at {machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
     )
     shown = Table(title=title, title_justify="left", box=None, min_width=110)
-    for column in (
-        "model",
-        "model-steps/s",
-        "members",
-        "eager PyTorch",
-        "ratio",
-        "of the product rate",
-        "compile",
-        "peak memory",
-    ):
-        shown.add_column(column, justify="left" if column == "model" else "right")
+    shown.add_column("model")
+    for column in ("model-steps/s", "members", "eager PyTorch", "ratio", "of the product rate", "compile", "peak memory"):
+        shown.add_column(column, justify="right")
     for name, case in found["cases"].items():
         eager = "-" if case["eager_rate"] is None else f"{case['eager_rate']:,.0f}"
         ratio = "-" if case["eager_ratio"] is None else f"{case['eager_ratio']:.1f}x"
@@ -82,14 +72,24 @@ def table(found: dict[str, Any]) -> Table:
     return shown
 
 
-def regressions(found: dict[str, Any], earlier: Path) -> list[str]:
-    """What got slower than in an earlier file of `iclab bench`, by ratios measured within each run; one sentence each."""
-    require(earlier.exists(), f"{earlier} does not exist; make one with `iclab bench --out {earlier}`.")
-    before = json.loads(earlier.read_text())["cases"]
+def read(path: Path) -> dict[str, Any]:
+    """What an earlier `iclab bench --out` wrote."""
+    require(path.is_file(), f"{path} does not exist; make one with `iclab bench --out {path}`.")
+    try:
+        found = json.loads(path.read_text())
+        for case in found["cases"].values():
+            case["eager_ratio"], case["matrix_share"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is not a file that `iclab bench --out` wrote.") from error
+    return dict(found)
+
+
+def regressions(found: dict[str, Any], earlier: dict[str, Any]) -> list[str]:
+    """What got slower than in an earlier run of `iclab bench`, by ratios measured within each run; one sentence each."""
     lines = []
     for name, case in found["cases"].items():
         for key, words in (("eager_ratio", "times eager PyTorch"), ("matrix_share", "of the matrix-product rate")):
-            new, old = case.get(key), before.get(name, {}).get(key)
+            new, old = case[key], earlier["cases"].get(name, {}).get(key)
             if new is not None and old is not None and new < SLOWER * old:
                 lines.append(f"{name}: {new:.3g} {words}, {old:.3g} before")
     return lines

@@ -1,0 +1,120 @@
+"""Commands for files of your own and for this machine: new, check, bench, doctor."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.markup import escape
+
+from iclab import skeletons
+from iclab.bench import table as benchmarks
+from iclab.cli.console import OUT, say, warn
+from iclab.conformance import check_file
+from iclab.devices import cache_directory, prepare_jax, quick_compilation
+from iclab.errors import require
+from iclab.papers import PROFILES, library
+from iclab.runs import reproduce as running
+from iclab.runs.store import environment
+from iclab.runs.targets import settings_of
+
+
+def new(
+    kind: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="KIND")],
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
+) -> None:
+    """Write a file that runs as it is, to be changed into your own: NAME.py in this folder.
+
+    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges its
+    claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
+
+    Args:
+        kind: What the file shows how to write: world, model, probe or claim. Every one is a whole experiment.
+        name: The file's name, which is also the name of its claims.
+    """
+    path = skeletons.write(kind, name, Path())
+    say(f"{path} is there. Next:")
+    for line in skeletons.next_commands(path, kind):
+        say(f"  {line}")
+
+
+def check(
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+) -> None:
+    """Check a file of yours: shapes, masks, padding, truth, keys, gradients, compilation; explain what fails.
+
+    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a few
+    prompts. Nothing is trained. The status is 1 if a check fails.
+
+    Args:
+        file: A .py file.
+        everything: Also check the worlds and models of iclab itself that the file uses.
+    """
+    prepare_jax()
+    with quick_compilation():
+        findings = check_file(file, everything=everything)
+    for finding in findings:
+        sign = "[green]ok  [/]" if finding.passed else "[red]FAIL[/]"
+        line = f"{sign} [bold]{escape(finding.part)}[/], {finding.check}: {escape(finding.words)}"
+        OUT.print(line, highlight=False, soft_wrap=True)
+        if finding.remedy:
+            OUT.print(f"     {escape(finding.remedy)}", highlight=False, soft_wrap=True)
+    failed = sum(not finding.passed for finding in findings)
+    OUT.print(f"{len(findings)} checks, {f'{failed} failed' if failed else 'all passed'}", highlight=False)
+    if failed:
+        sys.exit(1)
+
+
+def bench(
+    cases: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[CASES...]")] = (),
+    seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 3.0,
+    members: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    against: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    peer: bool = True,
+) -> None:
+    """Measure training speed: every model, beside eager PyTorch and beside the machine's matrix-product rate.
+
+    Each case runs in a process of its own. Without PyTorch (the extra llm) the column of the peer stays empty.
+
+    Args:
+        cases: Of softmax, linear, mamba, chain, residual, gpt2. None: all.
+        seconds: How long each rate is measured, after compilation.
+        members: Models trained side by side; a few per core, or what fills a GPU, if not given.
+        out: Also write the numbers as JSON.
+        against: Compare with such a file: the command fails where a ratio fell below 70 % of what it was.
+        peer: Also measure eager PyTorch.
+    """
+    require(seconds > 0, f"--seconds is {seconds}; it must be positive.")
+    require(members is None or members >= 1, f"--members is {members}; at least one model is needed.")
+    require(out is None or out.absolute().parent.is_dir(), f"--out {out}: there is no folder {out and out.parent}.")
+    before = None if against is None else benchmarks.read(against)
+    found = benchmarks.measure(cases, seconds, members, peer, warn)
+    OUT.print(benchmarks.table(found))
+    if out is not None:
+        out.write_text(json.dumps(found, indent=2) + "\n")
+        say(f"numbers: {out}")
+    slower = [] if before is None else benchmarks.regressions(found, before)
+    require(not slower, "slower than before:\n" + "\n".join(slower))
+
+
+def doctor() -> None:
+    """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
+    prepare_jax()
+    for name, value in environment().items():
+        say(f"{name}: {value}")
+    say(f"compilation cache: {cache_directory()}")
+    papers = library()[0].papers
+    say(f"papers: {', '.join(papers)}; profiles: {', '.join(PROFILES)}")
+    for paper in papers.values():
+        lacking = paper.lacking(settings_of(paper, "quick"))
+        if lacking:
+            say(f"{paper.id}: {lacking}")
+    with tempfile.TemporaryDirectory() as folder:
+        running.reproduce("feature-selection/thm2", profile="smoke", out=Path(folder) / "run")
+    say("a small training ran: all is well")

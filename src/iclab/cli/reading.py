@@ -1,0 +1,149 @@
+"""Commands that read what is there: claims, figures, serve, diff of runs; theory."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_claims, say, warn
+from iclab.errors import InputError, require
+from iclab.papers import free_symbols, library, theorems
+from iclab.report.comparison import Side, compare, print_comparison, render_comparison
+from iclab.report.theory import print_symbols, print_theorem
+from iclab.runs import reproduce as running
+from iclab.runs.changes import check_names, check_profile, override, pairs
+from iclab.runs.redraw import redraw
+from iclab.runs.serving import Server
+from iclab.runs.store import read_manifest
+from iclab.runs.targets import settings_of
+
+
+def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
+    """Print the table of claims of a finished run.
+
+    Args:
+        directory: The folder that `iclab reproduce` wrote.
+    """
+    print_claims(running.read_claims(directory))
+
+
+def figures(
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
+    file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE")] = (),
+) -> None:
+    """Draw the figures of a run again, from its results.
+
+    Args:
+        directory: The folder that `iclab reproduce` wrote.
+        kind: pdf or svg for a paper, png for a slide.
+        file: Where a .py file of yours is now that this run was of, if it has moved since. May be repeated.
+    """
+    written, notes = redraw(directory, kind, file)
+    for path in written:
+        say(str(path))
+    for line in notes:
+        warn(line)
+
+
+def serve(
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    port: Annotated[int, tyro.conf.arg(metavar="N")] = 8765,
+    host: Annotated[str, tyro.conf.arg(metavar="ADDRESS")] = "127.0.0.1",
+) -> None:
+    """Show the page of a run on a local address, live while the run is going.
+
+    Args:
+        directory: The folder that `iclab reproduce` writes or wrote.
+        port: Where to listen; 0 takes any free one.
+        host: The interface to listen on. The default can be reached from this machine only; with another address everybody
+            who reaches it can read the run.
+    """
+    with Server(directory, host, port) as server:
+        say(f"{server.url} shows {directory}; Ctrl-C ends it.")
+        if not server.loopback:
+            warn("other machines can reach this address and read the run.")
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            server.stopped.set()
+
+
+def diff(
+    first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR1")],
+    second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
+    html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+) -> None:
+    """Compare two runs: settings, verdicts, intervals that do not overlap.
+
+    Args:
+        first: A folder that `iclab reproduce` wrote.
+        second: Another one.
+        html: Also write the comparison as a page.
+    """
+    sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
+    found = compare(*sides)
+    print_comparison(OUT, found, COLOURS)
+    if html is not None:
+        try:
+            html.write_text(render_comparison(found), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {html}: {error.strerror or error}.") from error
+        say(f"page: {html}")
+
+
+def theory(
+    ids: Ids = (),
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    constant: Annotated[float, tyro.conf.arg(metavar="C")] = 1.0,
+    changes: Changes = (),
+) -> None:
+    """Show the conditions and predicted rates of theorems at the settings in force.
+
+    `iclab theory nonlinear-icl/thm3.3 --set neurons=50` says which conditions fail with 50 neurons, and by what factor.
+
+    Args:
+        ids: Papers, theorems, prefixes (nonlinear-icl, mamba-outliers/thm1, chain-of-thought/lem) or a .py file that
+            defines `symbols` and `theorems`. None: all.
+        profile: The settings to start from: smoke, quick or paper.
+        constant: The constant that Ω, O and Θ hide, the same one everywhere.
+        changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
+    """
+    shelf, names = library(ids)
+    wanted = theorems(names, papers=shelf.papers)
+    papers = [paper for paper in shelf.papers.values() if any(theorem.paper == paper.id for theorem in wanted)]
+    check_profile(profile)
+    require(0 < constant < math.inf, f"--constant is {constant}; it must be positive and finite.")
+    given = pairs("--set", changes)
+    free_names = [name for paper in papers for name in free_symbols(paper, profile)]
+    check_names("--set", list(given), {paper.id: settings_of(paper, profile) for paper in papers}, also=free_names)
+    symbols = {}
+    for paper in papers:
+        free = {name: _number(name, given[name]) for name in free_symbols(paper, profile) if name in given}
+        if paper.symbols is not None:
+            symbols[paper.id] = dataclasses.replace(paper.symbols(override(settings_of(paper, profile), given)), **free)
+    shown = theorems(names, symbols, constant, shelf.papers)
+    for paper in papers:
+        print_symbols(OUT, paper.id, profile, symbols[paper.id])
+        for theorem in shown:
+            if theorem.paper == paper.id:
+                print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
+        OUT.print()
+    note = (
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log value / d log symbol,"
+    )
+    note += " are shown where logarithms or sums make them differ."
+    OUT.print(note, style="dim", highlight=False)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"--set {name}={text}: {name} takes a number.") from None
+    require(math.isfinite(value), f"--set {name}={text}: the value must be finite.")
+    return value

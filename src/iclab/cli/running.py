@@ -1,0 +1,122 @@
+"""Commands that compute: list, reproduce, sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.table import Table
+
+from iclab.cli.console import OUT, Changes, Ids, print_claims, say
+from iclab.papers import library, select
+from iclab.runs import reproduce as running
+from iclab.runs import sweep as sweeping
+from iclab.runs.changes import pairs
+from iclab.runs.cluster import connect
+
+
+def list_claims(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+    """List the claims of the papers, built in or from packages, or of a file of yours; or the experiments behind them.
+
+    Args:
+        ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2) or .py files. None: all papers.
+        experiments: List the experiments of these claims instead: what `iclab sweep` takes.
+    """
+    shelf, names = library(ids)
+    chosen = select(names, papers=shelf.papers)
+    if experiments:
+        needed = {(claim.paper, name) for claim in chosen for name in claim.needs}
+        table = Table(title="Experiments", title_justify="left", box=None)
+        for column in ("id", "what is run"):
+            table.add_column(column, overflow="fold", no_wrap=column == "id")
+        for paper in shelf.papers.values():
+            for name, experiment in paper.experiments.items():
+                if (paper.id, name) in needed:
+                    about = (experiment.run.__doc__ or "").strip().splitlines()
+                    table.add_row(f"{paper.id}/{name}", about[0] if about else "")
+        OUT.print(table)
+        return
+    table = Table(title="Claims", title_justify="left", box=None)
+    for column in ("id", "source", "statement"):
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
+    for claim in chosen:
+        table.add_row(claim.id, claim.source, claim.statement)
+    OUT.print(table)
+
+
+def reproduce(
+    ids: Ids = (),
+    only: Annotated[str, tyro.conf.arg(metavar="TOPIC")] = "",
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    changes: Changes = (),
+) -> None:
+    """Train, test and judge claims; write figures and a page.
+
+    With no ids: all papers, in a few minutes; with a .py file of yours: its claims.
+    `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with more seeds;
+    `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
+    The same command with the same --out continues an interrupted run.
+
+    Args:
+        ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2), or a .py file of yours (my_idea.py, or
+            my_idea.py/CLAIM for one of its claims). None: all papers.
+        only: Only the claims of a topic: rates (exponents that theorems predict, and regions that they promise) or gpt2
+            (the same questions to a deep model).
+        profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
+        seeds: Training seeds per setting; the profile's own number if not given.
+        out: Folder for the results; a new one named after the time if not given.
+        save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
+        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+            cluster.
+        changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
+    """
+    with connect(cluster) as (executor, _):
+        run = running.reproduce(
+            *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
+            executor=executor, console=OUT,
+        )  # fmt: skip
+    print_claims(run.claims)
+    say(f"report: {run.directory / 'index.html'}")
+
+
+def sweep(
+    target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID_OR_FILE")],
+    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUES")] = (),
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    changes: Changes = (),
+) -> None:
+    """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
+
+    `iclab sweep nonlinear-icl/training --grid matching_fraction=0.4:1:4 --grid step_size=0.5,1,2` trains at 12 points.
+    Points that differ in traced settings only are computed in one compiled program. The same command with the same --out
+    continues an interrupted sweep.
+
+    Args:
+        target: An experiment (nonlinear-icl/training; `iclab list --experiments` names them), a claim with one
+            experiment behind it, or a .py file of yours (my_idea.py/NAME where it has several experiments).
+        grid: A setting and its values, as v1,v2,... or start:stop:count. May be repeated: all combinations are run.
+        profile: Where the other settings come from: smoke, quick or paper.
+        seeds: Training seeds per point; the profile's own number if not given.
+        out: Folder for the results; a new one named after the time if not given.
+        measure: The result that the figure shows; an error if not given.
+        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+            cluster.
+        changes: Change another setting at all points, for example steps=500. May be repeated.
+    """
+    with connect(cluster) as (executor, workers):
+        run = sweeping.sweep(
+            target, pairs("--grid", grid), profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),
+            measure=measure, executor=executor, workers=workers, console=OUT,
+        )  # fmt: skip
+    for name in ("results.csv", "results.nc", "sweep.png"):
+        if (run.directory / name).exists():
+            say(f"{run.directory / name}")

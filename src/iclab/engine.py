@@ -29,9 +29,6 @@ def silent(fraction: float, note: str) -> None:
     """Report to nobody."""
 
 
-_SHAPES: dict[Any, tuple[Any, Any]] = {}  # by program: thousands of requests share a few
-
-
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
     """Train these stacked members. `name` says what this is, uniquely within a run; checkpoints are kept under it."""
@@ -45,7 +42,7 @@ class TrainingRequest:
 
     def program(self) -> tuple[Any, ...]:
         """Requests with equal programs compile together: what differs between them is traced."""
-        return "train", self.loss, self.observers, self.best_of, *shape_of(self.members)
+        return "train", self.loss, self.observers, self.best_of, *ensemble.shape_of(self.members)
 
     def together(self) -> tuple[Any, ...]:
         """Requests that agree in this can be one ensemble."""
@@ -53,10 +50,7 @@ class TrainingRequest:
 
     def shapes(self) -> tuple[Any, Any]:
         """Shapes of one member's state and record."""
-        key = self.program()
-        if key not in _SHAPES:
-            _SHAPES[key] = training.shapes(self.members, self.loss, self.observers, self.best_of)
-        return _SHAPES[key]
+        return training.shapes(self.members, self.loss, self.observers, self.best_of)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,17 +65,11 @@ class EvaluationRequest:
 
     def program(self) -> tuple[Any, ...]:
         """As for trainings."""
-        return "evaluate", self.measure, self.prepare, *shape_of(self.jobs)
+        return "evaluate", self.measure, self.prepare, *ensemble.shape_of(self.jobs)
 
     def together(self) -> tuple[Any, ...]:
         """As for trainings."""
         return *self.program(), self.prompts
-
-
-def shape_of(stacked: Any) -> tuple[Any, ...]:
-    """Static fields, shapes and types of one of several stacked trees: what a compiled program depends on."""
-    leaves, structure = jax.tree.flatten(stacked)
-    return structure, tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in leaves)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,6 +41,12 @@ def stack(trees: Sequence[Tree]) -> Tree:
     return jax.tree.map(stacked, *trees)
 
 
+def shape_of(stacked: Any) -> tuple[Any, ...]:
+    """Static fields, shapes and types of one of several stacked trees: what a compiled program depends on."""
+    leaves, structure = jax.tree.flatten(stacked)
+    return structure, tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in leaves)
+
+
 def unstack(tree: Tree, index: int | Int[Array, ""]) -> Tree:
     """One member of a stacked pytree."""
     return jax.tree.map(lambda leaf: leaf[index], tree)

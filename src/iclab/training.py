@@ -249,7 +249,17 @@ class Checkpoint:
 
 
 def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
-    """Shapes of one member's state and record, without computing anything."""
+    """Shapes of one member's state and record, without computing anything. Tracing takes a while: once per program."""
+    key = loss, observers, best_of, *ensemble.shape_of(members)
+    if key not in _SHAPES:
+        _SHAPES[key] = _traced_shapes(members, loss, observers, best_of)
+    return _SHAPES[key]
+
+
+_SHAPES: dict[Any, tuple[Any, Any]] = {}
+
+
+def _traced_shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str) -> tuple[Any, Any]:
     one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
     state = jax.eval_shape(functools.partial(_start, bool(best_of)), one)
     steps = jax.ShapeDtypeStruct((), jnp.int32)

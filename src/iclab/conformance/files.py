@@ -21,7 +21,8 @@ from iclab.conformance.models import check_model
 from iclab.conformance.probes import check_loss, check_measure, check_observer
 from iclab.conformance.worlds import check_world
 from iclab.drawing import finish
-from iclab.engine import EvaluationRequest, Report, TrainingRequest, shape_of, silent
+from iclab.engine import EvaluationRequest, Report, TrainingRequest, silent
+from iclab.ensemble import shape_of
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.papers import Paper, default_settings, library

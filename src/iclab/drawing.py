@@ -122,7 +122,7 @@ def finish(figure: Figure) -> Figure:
         alike = [other for other in figure.axes if _names(other) == names] if len(with_legend) == 1 else [axis]
         _name_lines(axis, alike[-1])  # a legend that several panels share is read at the last of them
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)  # it is laid out; with an engine, "none" too, every file would be drawn twice
     return figure
 
 

@@ -26,7 +26,7 @@ from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.claims import PAPER, REQUIRED, TAU, UNIT, epsilon
 from iclab.papers.chain_of_thought.experiments import COMPARISON, FRACTIONS, standard
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, step_matrices, unstated_world
-from iclab.papers.deep import TOPIC
+from iclab.papers.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.paper import Experiment
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
@@ -38,7 +38,8 @@ from iclab.worlds.reasoning import Mode, Reasoning
 MODELS = {"one layer": "one-layer Transformer", "GPT-2": "GPT-2"}
 AFTERWARDS = {
     "beyond-gpt2-*": "Before the rule was written GPT-2's training loss in domain had been seen (1 seed, two step sizes), and the "
-    "one-layer model's results."
+    "one-layer model's results.",
+    "*": FEWER_SEEDS,
 }
 
 

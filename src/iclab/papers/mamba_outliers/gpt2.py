@@ -16,7 +16,7 @@ from iclab.drawing import COLOURS, curve, threshold
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.losses import hinge
-from iclab.papers.deep import TOPIC
+from iclab.papers.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.mamba_outliers.claims import PAPER, RULE_WORDS, UNIT, epsilon, from_fraction, mamba_limit, up_to
 from iclab.papers.mamba_outliers.experiments import FRACTIONS, RULES
 from iclab.papers.mamba_outliers.settings import (
@@ -40,6 +40,7 @@ AFTERWARDS = {
     "beyond-gpt2-fig1-magnitude*": FEWER,
     "beyond-gpt2-*-seen-*": "Row added after the first run, in which GPT-2 failed on tasks it had not seen with and without outliers, to "
     "tell outliers from tasks. The rule is that of all tasks.",
+    "*": FEWER_SEEDS,
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note
-from iclab.papers.deep import TOPIC
+from iclab.papers.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.nonlinear_icl.claims import TAU, UNIT, epsilon
 from iclab.papers.nonlinear_icl.gpt2 import CONTEXTS
 from iclab.papers.nonlinear_icl.settings import Settings, unstated_world
@@ -30,6 +30,7 @@ AFTERWARDS = {
     "fig3?-gpt2*": f"{SCOUTED} {FEWER}",
     "beyond-gpt2-[tap]*": f"{SCOUTED} {FEWER}",
     "beyond-gpt2-fig3a-*": MILD,
+    "*": FEWER_SEEDS,
 }
 
 

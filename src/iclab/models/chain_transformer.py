@@ -79,9 +79,8 @@ class ChainTransformerSettings(eqx.Module):
     def __check_init__(self) -> None:
         require_positive(width=self.width)
         require_finite(initial_scale=self.initial_scale)
-        negative = bool(
-            np.any(np.asarray(self.initial_scale) < 0)
-        )  # a standard deviation; its root is taken where W has factors
+        # A standard deviation; its root is taken where W has factors.
+        negative = bool(np.any(np.asarray(self.initial_scale) < 0))
         require(not negative, f"initial_scale is {self.initial_scale}; it must not be negative.")
 
     def init(self, key: Key[Array, ""], world: World) -> ChainTransformer | SeparateChainTransformer:

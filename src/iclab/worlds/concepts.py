@@ -151,9 +151,8 @@ class Concepts(eqx.Module):
             jnp.concatenate([head, w[:, None], y[:, None]], axis=1).reshape(-1, terms)[:-1]
             for head, w, y in zip((atoms, ones), word, label, strict=True)
         ]
-        number = jnp.arange(
-            sentences
-        )  # no .at[-1].set: with a single sentence the CPU compiler aborts on it inside a deep model
+        # No .at[-1].set: with a single sentence the CPU compiler aborts on it inside a deep model.
+        number = jnp.arange(sentences)
         shown = (number < self.pairs) | (number == sentences - 1)
         return (joined[0], joined[1]), jnp.repeat(shown, length + 2)[:-1], jnp.repeat(tasks, length + 2)[:-1]
 

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-llm reproduce test test-slow docs dist clean
+.PHONY: install install-llm reproduce test test-run test-rest test-slow docs dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -17,7 +17,16 @@ test: docs  ## everything CI checks: format, lint, types, documentation, tests
 	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/ruff check src tests benchmarks docs examples
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(MAKE) --no-print-directory --jobs 2 --output-sync test-run test-rest
+
+# The tests in two processes, for two cores: those that read one run of all papers, and the others.
+READS_RUN := $(addprefix tests/test_,explorer.py page.py reproduce.py serving.py)
+
+test-run: $(VENV)/installed-test
+	$(BIN)/pytest $(READS_RUN)
+
+test-rest: $(VENV)/installed-test
+	$(BIN)/pytest $(addprefix --ignore=,$(READS_RUN))
 
 docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs

@@ -31,7 +31,7 @@ def check(entry, name):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def example(tmp_path_factory):
     """Two seeds of an example at its quick profile: the numbers, not the verdict, which needs more seeds."""
 
     def reproduce(name):
@@ -43,25 +43,25 @@ def run(tmp_path_factory):
     return reproduce
 
 
-def test_mamba_and_linear_attention_under_outliers(run):
-    claims = run("02_outliers")
+def test_mamba_and_linear_attention_under_outliers(example):
+    claims = example("02_outliers")
     assert claims["gate-helps"]["measured"] > 0.05
 
 
-def test_linear_attention_is_one_step_of_gradient_descent_and_not_ridge_regression(run):
-    claims = run("03_regression")
+def test_linear_attention_is_one_step_of_gradient_descent_and_not_ridge_regression(example):
+    claims = example("03_regression")
     assert claims["one-step"]["measured"] < 0.1  # of the error that Zhang, Frei, Bartlett give
     assert check(claims["not-ridge"], "error / error of ridge, 80 examples")["measured"] > 2
     assert code_lines(EXAMPLES / "03_regression.py") < 60
 
 
-def test_gated_linear_attention_trains(run):
-    claims = run("04_gated_attention")
+def test_gated_linear_attention_trains(example):
+    claims = example("04_gated_attention")
     assert claims["learns"]["measured"] < 0.4  # the claim itself, below 0.1, differs: the example says so
 
 
-def test_task_diversity(run):
-    claims = run("05_another_paper")
+def test_task_diversity(example):
+    claims = example("05_another_paper")
     assert check(claims["few-tasks-fail"], "error on new tasks / d, one task")["measured"] > 0.7
     assert check(claims["many-tasks-generalise"], "error on new tasks / d, 64 tasks")["measured"] < 0.4
 

@@ -4,7 +4,6 @@ import copy
 import json
 import shutil
 import threading
-import time
 
 import pytest
 from rich.console import Console
@@ -63,16 +62,12 @@ def shown(page):
     return page.locator("article.claim:visible").count()
 
 
-def test_it_loads_alone_quickly_and_without_a_complaint(run, open_page):
+def test_it_loads_alone_and_without_a_complaint(run, open_page):
     file = run.directory / "index.html"
     assert file.stat().st_size < 10 * MEGABYTE
-    open_page(file)  # the browser's own start is not the page's
-    began = time.perf_counter()
     page = open_page(file)
-    seconds = time.perf_counter() - began
     assert page.seen == {"requests": [f"file://{file}"], "errors": []}
     assert shown(page) == len(run.claims)
-    assert seconds < 2, f"took {seconds:.2f} s"
 
 
 def test_the_claims_filter_by_words_paper_and_verdict(run, page):

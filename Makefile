@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-llm reproduce test test-run test-rest test-slow docs dist clean
+.PHONY: install install-llm reproduce test lint test-some test-others test-slow docs dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -13,25 +13,27 @@ install-llm: install  ## what `iclab reproduce language-model` needs; the weight
 reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
-test: docs  ## everything CI checks: format, lint, types, documentation, tests
+test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, documentation, tests; two at a time
+	$(MAKE) --no-print-directory --jobs 2 lint docs test-some test-others
+
+lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/ruff check src tests benchmarks docs examples
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory --jobs 2 --output-sync test-run test-rest
 
-# The tests in two processes, for two cores: those that read one run of all papers, and the others.
-READS_RUN := $(addprefix tests/test_,explorer.py page.py reproduce.py serving.py)
+# The tests as two processes, for two cores. Those that read the run of all papers are in one, so that it is made once.
+SOME := $(addprefix tests/test_,explorer.py page.py reproduce.py serving.py language_model.py survival.py)
 
-test-run: $(VENV)/installed-test
-	$(BIN)/pytest $(READS_RUN)
+test-some: $(VENV)/installed-test
+	$(BIN)/pytest $(SOME)
 
-test-rest: $(VENV)/installed-test
-	$(BIN)/pytest $(addprefix --ignore=,$(READS_RUN))
+test-others: $(VENV)/installed-test
+	$(BIN)/pytest $(addprefix --ignore=,$(SOME))
 
 docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs
 
-test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of six, 500 random settings per world and model
+test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of four, 500 random settings per world and model
 	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py
 
 dist: $(VENV)/installed-test  ## wheel and sdist, looked into, and the tutorial from the wheel in an empty environment

@@ -9,7 +9,6 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("MPLBACKEND", "agg")
 
 with install_import_hook("iclab", "typecheck.check"):
-    import iclab
     from iclab import cli, devices
 
 import jax
@@ -33,7 +32,9 @@ def compiled_programs(tmp_path_factory):
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, compiled_programs):
     """Every experiment of every paper, two seeds, a few steps."""
-    return iclab.reproduce(profile="smoke", out=tmp_path_factory.mktemp("runs") / "all", save_models=True)
+    import folders
+
+    return folders.smoke(tmp_path_factory.mktemp("runs") / "all", "--save-models")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,14 +1,36 @@
-"""Run folders made from results that are there already, so that tests of what reads them compute nothing."""
+"""Run folders: made by a process of its own, or from results that are there already, which computes nothing."""
 
 import ast
 import dataclasses
+import os
+import subprocess
+import sys
+
+import xarray as xr
 
 from iclab.papers import PAPERS
+from iclab.runs.reproduce import Run, read_claims
 from iclab.runs.store import Store
 
 PAPER = PAPERS["feature-selection"]
 SETTINGS = PAPER.settings["smoke"]
 CLAIMS = PAPER.claims(SETTINGS)
+
+
+def smoke(out, *arguments):
+    """`iclab reproduce --profile smoke` as a user starts it. Unlike here, shapes are not checked; programs compile fast."""
+    command = ["reproduce", *arguments, "--profile", "smoke", "--out", str(out)]
+    starter = [sys.executable, "-c", "import sys; from iclab import cli; sys.argv[0] = 'iclab'; cli.main()"]
+    done = subprocess.run(
+        [*starter, *command],
+        env=os.environ | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = {f"{path.parent.name}/{path.stem}": xr.load_dataset(path) for path in out.glob("results/*/*.nc")}
+    return Run(out, read_claims(out), results)
 
 
 def identity(**changes):

@@ -122,7 +122,7 @@ def test_names_are_moved_apart_in_the_order_of_their_lines():
 
 def test_a_figure_in_all_forms(figure):
     drawn = draw(figure)
-    assert drawn.svg.startswith(b"<?xml") and drawn.pdf.startswith(b"%PDF") and drawn.png.startswith(b"\x89PNG")
+    assert drawn.svg.startswith(b"<?xml") and drawn.pdf.startswith(b"%PDF")
     assert b"Date" not in drawn.pdf.split(b"endobj")[-2]
     assert drawn.csv.count("\n") == 11 and "rises" in drawn.words
-    assert set(drawn.files()) == {"svg", "pdf", "png", "csv"}
+    assert set(drawn.files()) == {"svg", "pdf", "csv"}

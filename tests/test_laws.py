@@ -113,6 +113,10 @@ def test_only_selects_by_topic():
     deep = select((), only="gpt2")
     assert {claim.paper for claim in deep} == {"nonlinear-icl", "mamba-outliers", "chain-of-thought"}
     assert all("gpt2" in claim.id for claim in deep)
+    own = select((), only="simulations")
+    assert {claim.paper for claim in own} == set(PAPERS) - {"language-model"}
+    models = [claim for claim in select(()) if claim.paper != "language-model"]
+    assert {c.id for c in (*own, *rates, *deep)} == {c.id for c in models} and len(own) + len(rates) + len(deep) == len(models)
     with pytest.raises(InputError, match=r"--only rate: no claim has this topic\. Did you mean 'rates'"):
         select((), only="rate")
     with pytest.raises(InputError, match="none of nonlinear-icl/fig2a has this topic"):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import folders
 import iclab
 from iclab.errors import InputError
 from iclab.papers import PAPERS
@@ -96,12 +97,12 @@ def test_the_page_shows_one_layer_and_gpt2_side_by_side(run):
 
 
 def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(run):
-    again = iclab.reproduce(profile="smoke", out=run.directory, save_models=True)
+    again = folders.smoke(run.directory, "--save-models")
     assert json.dumps(again.claims) == json.dumps(run.claims)
 
 
 def test_one_claim_alone_gives_the_numbers_it_had_among_all(run, tmp_path):
-    alone = iclab.reproduce("feature-selection/thm2", profile="smoke", out=tmp_path / "one")
+    alone = folders.smoke(tmp_path / "one", "feature-selection/thm2")
     among = next(entry for entry in run.claims if entry["id"] == "feature-selection/thm2")
     assert alone.claims[0]["measured"] == among["measured"]
     assert set(alone.results) == {"feature-selection/generalisation"}

@@ -65,8 +65,8 @@ def reproduce(
     Args:
         ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2), or a .py file of yours (my_idea.py, or
             my_idea.py/CLAIM for one of its claims). None: all papers.
-        only: Only the claims of a topic: rates (exponents that theorems predict, and regions that they promise) or gpt2
-            (the same questions to a deep model).
+        only: Only the claims of a topic: simulations (the papers' own theorems and figures), rates (exponents that theorems
+            predict, and regions that they promise) or gpt2 (the same questions to a deep model).
         profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
         seeds: Training seeds per setting; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.

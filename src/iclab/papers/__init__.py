@@ -16,6 +16,7 @@ from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
 from iclab.papers.sources import read_file, registered, split_file, user_paper
 from iclab.theory.theorem import SymbolsBase, Theorem
 
+SIMULATIONS = "simulations"  # the topic of what a paper shows by training models, where a claim says no other
 PAPERS: dict[str, Paper] = {
     paper.id: paper
     for paper in (
@@ -89,9 +90,11 @@ def select(
     found = _choose(ids, every, "claim", papers)
     if not only:
         return found
-    topics = sorted({claim.topic for claim in every} - {""})
+    trained = {paper.id for paper in papers.values() if paper.unit == "seed"}
+    topic = {claim.id: claim.topic or SIMULATIONS if claim.paper in trained else claim.topic for claim in every}
+    topics = sorted(set(topic.values()) - {""})
     require(only in topics, f"--only {only}: no claim has this topic. {nearest(only, topics)}")
-    kept = [claim for claim in found if claim.topic == only]
+    kept = [claim for claim in found if topic[claim.id] == only]
     require(bool(kept), f"--only {only}: none of {' '.join(ids)} has this topic.")
     return kept
 

@@ -10,22 +10,21 @@ from matplotlib.figure import Figure
 from iclab.drawing import finish
 from iclab.report.reading import in_words, points, to_csv
 
-FORMATS = ("svg", "pdf", "png")
+FORMATS = ("svg", "pdf", "png")  # that a figure can be drawn in
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """A figure: three pictures of it, its numbers as CSV, and what it shows in words."""
+    """A figure: for a screen and for a paper, its numbers as CSV, and what it shows in words."""
 
     svg: bytes
     pdf: bytes
-    png: bytes
     csv: str
     words: str
 
     def files(self) -> dict[str, bytes]:
         """Its files by suffix."""
-        return {kind: getattr(self, kind) for kind in FORMATS} | {"csv": self.csv.encode()}
+        return {"svg": self.svg, "pdf": self.pdf, "csv": self.csv.encode()}
 
 
 def picture(figure: Figure, kind: str) -> bytes:
@@ -40,4 +39,4 @@ def draw(figure: Figure) -> Drawn:
     """All forms of a figure."""
     text, words = to_csv(points(figure)), in_words(figure)
     finish(figure)
-    return Drawn(picture(figure, "svg"), picture(figure, "pdf"), picture(figure, "png"), text, words)
+    return Drawn(picture(figure, "svg"), picture(figure, "pdf"), text, words)

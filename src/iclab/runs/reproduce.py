@@ -112,6 +112,7 @@ def reproduce(
         cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
         with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
+        console.print(f"[dim]judging {len(claims)} claims, drawing their figures[/]")
         entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
         store.forget_trainings()
         status.forget(store)

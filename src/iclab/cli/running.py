@@ -57,7 +57,8 @@ def reproduce(
 ) -> None:
     """Train, test and judge claims; write figures and a page.
 
-    With no ids: all papers, in a few minutes; with a .py file of yours: its claims.
+    With no ids: all papers, twenty minutes on two cores (nine with `--only simulations` and a warm cache of compiled
+    programs); with a .py file of yours: its claims.
     `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with more seeds;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
     The same command with the same --out continues an interrupted run.

@@ -58,9 +58,9 @@ def table(found: dict[str, Any]) -> Table:
     title = (
         f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at {machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
     )
-    shown = Table(title=title, title_justify="left", box=None, min_width=110)
+    shown = Table(title=title, title_justify="left", box=None)
     shown.add_column("model")
-    for column in ("model-steps/s", "members", "eager PyTorch", "ratio", "of the product rate", "compile", "peak memory"):
+    for column in ("model steps /s", "members", "eager PyTorch", "ratio", "of the product rate", "compile", "peak memory"):
         shown.add_column(column, justify="right")
     for name, case in found["cases"].items():
         eager = "-" if case["eager_rate"] is None else f"{case['eager_rate']:,.0f}"

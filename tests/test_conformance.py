@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 
+import jax
 import pytest
 
 import broken
 from iclab import skeletons
+from iclab.devices import quick_compilation
 
 # Without the tests' own type checker, which would catch wrong shapes before the checks see them, and all in one process.
 SCRIPT = """
@@ -65,3 +67,13 @@ def test_every_skeleton_passes(kind, checked):
 def test_a_world_and_a_model_of_iclab_keep_their_own_promises(checked):
     """The file of the sweep's tests uses iclab's own world, model and measure, and everything was asked for."""
     assert len(checked["idea"]) >= 15 and all(finding["passed"] for finding in checked["idea"]), checked["idea"]
+
+
+def test_compiling_quickly_ends_with_its_block():
+    """What is compiled after `iclab check` in the same process is compiled as before."""
+    flag = "jax_disable_most_optimizations"
+    before = jax.config.read(flag)
+    with pytest.raises(ZeroDivisionError), quick_compilation():
+        assert jax.config.read(flag)
+        1 / 0  # noqa: B018
+    assert jax.config.read(flag) == before

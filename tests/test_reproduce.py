@@ -96,13 +96,20 @@ def test_the_page_shows_one_layer_and_gpt2_side_by_side(run):
     assert "one-layer Transformer" in text and "GPT-2, contexts of one length" in text
 
 
-def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(run):
-    again = folders.smoke(run.directory, "--save-models")
-    assert json.dumps(again.claims) == json.dumps(run.claims)
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return folders.smoke(tmp_path_factory.mktemp("alone") / "run", "feature-selection/thm2")
 
 
-def test_one_claim_alone_gives_the_numbers_it_had_among_all(run, tmp_path):
-    alone = folders.smoke(tmp_path / "one", "feature-selection/thm2")
+def test_the_same_run_again_keeps_what_is_there_and_gives_the_same_claims(alone):
+    results = list(alone.directory.glob("results/*/*.nc"))
+    written = [path.stat().st_mtime_ns for path in results]
+    again = folders.smoke(alone.directory, "feature-selection/thm2")
+    assert json.dumps(again.claims) == json.dumps(alone.claims)
+    assert written == [path.stat().st_mtime_ns for path in results] and written
+
+
+def test_one_claim_alone_gives_the_numbers_it_had_among_all(run, alone):
     among = next(entry for entry in run.claims if entry["id"] == "feature-selection/thm2")
     assert alone.claims[0]["measured"] == among["measured"]
     assert set(alone.results) == {"feature-selection/generalisation"}

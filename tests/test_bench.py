@@ -51,6 +51,7 @@ def test_ratios_are_compared_not_seconds():
         (["--seconds", "0"], "--seconds is 0.0; it must be positive."),
         (["--members", "0"], "--members is 0; at least one model is needed."),
         (["--out", "nowhere/bench.json"], "there is no folder nowhere."),
+        (["--out", "."], "--out . is a folder; give the name of a file."),
         (["--against", "none.json"], "none.json does not exist; make one with"),
         (["--against", "other.json"], "other.json is not a file that `iclab bench --out` wrote."),
     ],

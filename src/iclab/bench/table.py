@@ -79,7 +79,7 @@ def read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text())
         for case in found["cases"].values():
             case["eager_ratio"], case["matrix_share"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise InputError(f"{path} is not a file that `iclab bench --out` wrote.") from error
     return dict(found)
 

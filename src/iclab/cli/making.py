@@ -16,7 +16,7 @@ from iclab.bench import table as benchmarks
 from iclab.cli.console import OUT, say, warn
 from iclab.conformance import check_file
 from iclab.devices import cache_directory, prepare_jax, quick_compilation
-from iclab.errors import require
+from iclab.errors import InputError, require
 from iclab.papers import PROFILES, library
 from iclab.runs import reproduce as running
 from iclab.runs.store import environment
@@ -92,12 +92,17 @@ def bench(
     """
     require(seconds > 0, f"--seconds is {seconds}; it must be positive.")
     require(members is None or members >= 1, f"--members is {members}; at least one model is needed.")
-    require(out is None or out.absolute().parent.is_dir(), f"--out {out}: there is no folder {out and out.parent}.")
+    if out is not None:
+        require(out.absolute().parent.is_dir(), f"--out {out}: there is no folder {out.parent}.")
+        require(not out.is_dir(), f"--out {out} is a folder; give the name of a file.")
     before = None if against is None else benchmarks.read(against)
     found = benchmarks.measure(cases, seconds, members, peer, warn)
     OUT.print(benchmarks.table(found))
     if out is not None:
-        out.write_text(json.dumps(found, indent=2) + "\n")
+        try:
+            out.write_text(json.dumps(found, indent=2) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write {out}: {error.strerror or error}.") from error
         say(f"numbers: {out}")
     slower = [] if before is None else benchmarks.regressions(found, before)
     require(not slower, "slower than before:\n" + "\n".join(slower))

@@ -1,4 +1,4 @@
-"""Commands that compute: list, reproduce, sweep."""
+"""Commands that run the papers: list names what there is, reproduce and sweep compute it."""
 
 from __future__ import annotations
 

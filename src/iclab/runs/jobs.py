@@ -121,12 +121,11 @@ def run_elsewhere(
         for name in job.experiments:
             found_by = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
             parts = [piece[name] for piece in found_by if name in piece]
-            alone = job.source.unit != "seed"
-            joined = (
-                parts[0]
-                if alone
-                else xr.concat(parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop")
-            )
+            joined = parts[0]
+            if job.source.unit == "seed":
+                joined = xr.concat(
+                    parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
+                )
             label, seconds = f"{job.paper}/{name}", sum(float(part.attrs["seconds"]) for part in parts)
             store.save_result(label, joined, seconds)
             results[label] = joined.assign_attrs(seconds=seconds)

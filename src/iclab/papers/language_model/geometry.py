@@ -36,7 +36,6 @@ def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, np.nda
     step from query to answer, y - x, points most along o on held-out pairs.
     """
     s = one.settings
-
     held, test = [task.held_out[:PAIRS] for task in found], [task.test[: s.prompts] for task in found]
     held_x, held_y, x, y = (
         np.stack([word_streams(one, examples, number) for examples in part]).astype(float)
@@ -51,9 +50,8 @@ def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, np.nda
     offset = (held_y - held_x).mean(1, keepdims=True)  # a static offset of the same vectors, without any prompt
     pairs = ((x, y), (x + o, y), (x + other, y), (x + offset, y), (x, o), (y, o), (y - x, o), (y - x, other))
     along = cosine(held_y - held_x, o)[:, : s.held_out_prompts]
-    best = 1 + int(
-        along[..., 1:].mean((0, 1)).argmax()
-    )  # at place 0 the vector is zero: the separator's embedding minus itself
+    # Not at place 0, where the vector is zero: the separator's embedding minus itself.
+    best = 1 + int(along[..., 1:].mean((0, 1)).argmax())
     points, arrows = [], []
     for task in range(len(found)):
         frame = axes_of(o[task, 0, best], x[task, :, best])

@@ -4,7 +4,6 @@ The task vector is the mean, over prompts of held-out examples, of the residual 
 the query) with demonstrations minus without. It is put into zero-shot prompts of unseen queries at the same token: added (x +
 o), or, as Hendel et al. (2023) do, the mean with demonstrations put in the stream's stead. The place is chosen on held-out
 queries.
-
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from iclab.experiments import Recipe
 from iclab.losses import Loss, hinge, squared
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import gpt2 as chain_of_thought
-from iclab.papers.deep import DeepSettings
+from iclab.authoring.deep import DeepSettings
 from iclab.papers.mamba_outliers import gpt2 as mamba_outliers
 from iclab.papers.nonlinear_icl import gpt2 as nonlinear_icl
 from iclab.training import Member, Observer, train

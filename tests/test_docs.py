@@ -128,7 +128,7 @@ def resolves(code, paper):
             return True
     folder = paper.replace("-", "_")
     if owner in ("Settings", "Symbols"):
-        place = f"iclab.papers.{folder}.settings" if owner == "Settings" else f"iclab.theory.{folder}"
+        place = f"iclab.papers.{folder}.settings" if owner == "Settings" else f"iclab.papers.{folder}.theory"
         owners = [getattr(importlib.import_module(place), owner)]
     else:
         owners = [getattr(module, owner) for module in modules() if hasattr(module, owner)]

@@ -11,7 +11,7 @@ from iclab.inference import chain_of_thought
 from iclab.models.chain_transformer import ChainTransformer
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import explorer as chain_explorer
-from iclab.papers.exploration import MOMENTS, PROMPTS, moments
+from iclab.authoring.exploration import MOMENTS, PROMPTS, moments
 from iclab.papers.mamba_outliers.explorer import OUTLIER
 from iclab.planning import PlanningEngine
 from iclab.report.explorer import content

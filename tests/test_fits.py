@@ -11,9 +11,9 @@ import xarray as xr
 
 from iclab.errors import InputError
 from iclab.statistics import Criterion, first_passage, interval, log_slope
-from iclab.theory import mamba_outliers
-from iclab.theory.censored import fitted, observe
-from iclab.theory.fits import calibrate, compare, exponents_by_seed, fit_exponent
+from iclab.papers.mamba_outliers import theory as mamba_outliers
+from iclab.statistics.censored import fitted, observe
+from iclab.statistics.fits import calibrate, compare, exponents_by_seed, fit_exponent
 
 SETTINGS = (0.2, 0.3, 0.45, 0.65, 0.9)
 

@@ -10,7 +10,7 @@ from iclab.claims import judge
 from iclab.drawing import boundary_map, panels
 from iclab.errors import InputError
 from iclab.papers import PAPERS, select
-from iclab.papers.laws import Law, geometric, gridded, law_claim, law_panel, law_table, swept
+from iclab.authoring.laws import Law, geometric, gridded, law_claim, law_panel, law_table, swept
 from iclab.statistics import Criterion
 
 VALUES = np.array([0.25, 0.5, 1.0])

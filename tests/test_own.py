@@ -19,7 +19,7 @@ from iclab.errors import InputError
 from iclab.papers import sources
 
 THEORY = """
-from iclab.theory.theorem import SymbolsBase, Theorem, at_least, rate, symbol
+from iclab.theorems import SymbolsBase, Theorem, at_least, rate, symbol
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,12 @@ import pytest
 
 from iclab.errors import InputError
 from iclab.papers import PAPERS, free_symbols
-from iclab.theory import chain_of_thought, feature_selection, mamba_outliers, nonlinear_icl, vector_arithmetic
-from iclab.theory.theorem import Condition, above, at_least, at_most, below, inverse
+from iclab.papers.chain_of_thought import theory as chain_of_thought
+from iclab.papers.feature_selection import theory as feature_selection
+from iclab.papers.mamba_outliers import theory as mamba_outliers
+from iclab.papers.nonlinear_icl import theory as nonlinear_icl
+from iclab.papers.vector_arithmetic import theory as vector_arithmetic
+from iclab.theorems import Condition, above, at_least, at_most, below, inverse
 
 MODULES = {
     "nonlinear-icl": nonlinear_icl,

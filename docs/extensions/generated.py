@@ -124,7 +124,7 @@ def theorems(paper: str) -> str:
 
 def disagreements(paper: str) -> str:
     """Where the paper disagrees with itself: the list at the head of its theory module."""
-    module = importlib.import_module(f"iclab.theory.{paper.replace('-', '_')}")
+    module = importlib.import_module(f"iclab.papers.{paper.replace('-', '_')}.theory")
     text = (module.__doc__ or "").split("Where the paper disagrees with itself:")[1]
     items = [" ".join(item.split()) for item in re.split(r"^- ", text, flags=re.MULTILINE)[1:]]
     return "\n".join(f"- {_letters(item)}" for item in items)

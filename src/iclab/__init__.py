@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from iclab.runs.opened import Sweep, open_sweep
+from iclab.runs.sweep_results import Sweep, open_sweep
 from iclab.runs.reproduce import Run, reproduce
 from iclab.runs.sweep import sweep
 

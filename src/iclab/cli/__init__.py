@@ -14,7 +14,7 @@ from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.reading import claims, diff, figures, serve, theory
 from iclab.cli.running import list_claims, reproduce, sweep
 from iclab.errors import InputError
-from iclab.papers.sources import PackageWarning
+from iclab.authoring.sources import PackageWarning
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_claims,

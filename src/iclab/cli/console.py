@@ -8,7 +8,7 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from iclab.report.words import number
+from iclab.report.formats import number
 
 OUT = Console()
 ERR = Console(stderr=True)

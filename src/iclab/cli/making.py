@@ -20,7 +20,7 @@ from iclab.errors import InputError, require
 from iclab.papers import PROFILES, library
 from iclab.runs import reproduce as running
 from iclab.runs.store import environment
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
 
 
 def new(

@@ -15,11 +15,11 @@ from iclab.papers import free_symbols, library, theorems
 from iclab.report.comparison import Side, compare, print_comparison, render_comparison
 from iclab.report.theory import print_symbols, print_theorem
 from iclab.runs import reproduce as running
-from iclab.runs.changes import check_names, check_profile, override, pairs
+from iclab.runs.options import check_names, check_profile, override, pairs
 from iclab.runs.redraw import redraw
 from iclab.runs.serving import Server
 from iclab.runs.store import read_manifest
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
 
 
 def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:

@@ -12,7 +12,7 @@ from iclab.cli.console import OUT, Changes, Ids, print_claims, say
 from iclab.papers import library, select
 from iclab.runs import reproduce as running
 from iclab.runs import sweep as sweeping
-from iclab.runs.changes import pairs
+from iclab.runs.options import pairs
 from iclab.runs.cluster import connect
 
 

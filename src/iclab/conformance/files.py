@@ -26,7 +26,7 @@ from iclab.ensemble import shape_of
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.papers import Paper, default_settings, library
-from iclab.papers.sources import split_file
+from iclab.authoring.sources import split_file
 from iclab.planning import PlanningEngine
 from iclab.training import State
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from iclab.claims import Claim
 from iclab.errors import InputError, nearest, require
 from iclab.papers import chain_of_thought, feature_selection, language_model, mamba_outliers, nonlinear_icl, vector_arithmetic
-from iclab.papers.paper import PROFILES, Experiment, Paper, Profile
-from iclab.papers.sources import read_file, registered, split_file, user_paper
-from iclab.theory.theorem import SymbolsBase, Theorem
+from iclab.authoring.paper import PROFILES, Experiment, Paper, Profile
+from iclab.authoring.sources import read_file, registered, split_file, user_paper
+from iclab.theorems import SymbolsBase, Theorem
 
 SIMULATIONS = "simulations"  # the topic of what a paper shows by training models, where a claim says no other
 PAPERS: dict[str, Paper] = {

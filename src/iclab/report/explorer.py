@@ -17,7 +17,7 @@ import vl_convert
 from markupsafe import Markup
 
 from iclab.drawing import COLOURS
-from iclab.papers.exploration import Exploration, Panel
+from iclab.authoring.exploration import Exploration, Panel
 
 HEIGHT = 170
 SERIES = [f"var(--figure-series-{number})" for number in range(1, len(COLOURS) + 1)]

@@ -23,11 +23,11 @@ from markupsafe import Markup
 from iclab.claims import Table
 from iclab.drawing import COLOURS
 from iclab.papers import PAPERS, Paper
-from iclab.papers.exploration import Exploration
+from iclab.authoring.exploration import Exploration
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
 from iclab.report.mathematics import equation, inline
-from iclab.report.words import duration, number
+from iclab.report.formats import duration, number
 
 VERDICTS = {"reproduced": "✓", "differs": "✕", "inconclusive": "≈", "not-attempted": "·"}
 # What the figures' own colours are called on the page, where a dark theme gives them other values.

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from iclab.theory.theorem import Condition, Rate, SymbolsBase, Theorem
+from iclab.theorems import Condition, Rate, SymbolsBase, Theorem
 
 SIGNS = str.maketrans({"-": "−"})
 

@@ -15,11 +15,11 @@ from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.experiments import Lab, NoSeedsError
 from iclab.papers import Paper, paper_from
-from iclab.report.words import duration
-from iclab.runs.changes import override
+from iclab.report.formats import duration
+from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
 from iclab.runs.store import Store, from_bytes, model_files, source_digest, to_bytes
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from iclab.report.words import duration
+from iclab.report.formats import duration
 
 
 @contextlib.contextmanager

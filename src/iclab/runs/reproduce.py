@@ -21,13 +21,13 @@ from iclab.errors import InputError, require
 from iclab.papers import PROFILES, Paper, library, select
 from iclab.report.figures import draw
 from iclab.report.page import Section, render_page
-from iclab.report.words import duration
+from iclab.report.formats import duration
 from iclab.runs import status
-from iclab.runs.changes import check_names, check_profile, override
+from iclab.runs.options import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import resumable
 from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
 
 EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
 

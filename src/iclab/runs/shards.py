@@ -26,7 +26,7 @@ from iclab.planning import PlanningEngine
 from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.jobs import same_source
 from iclab.runs.store import to_bytes
-from iclab.runs.targets import Loaded, Target, load
+from iclab.runs.sweep_target import Loaded, Target, load
 from iclab.training import Checkpoint, State
 
 POINT = "point"

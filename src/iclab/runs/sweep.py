@@ -22,14 +22,14 @@ from iclab.experiments import Lab
 from iclab.papers import PROFILES
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.sweeps import draw_sweep, tables
-from iclab.report.words import duration
-from iclab.runs.changes import check_names, grid_values, parse, points_of
+from iclab.report.formats import duration
+from iclab.runs.options import check_names, grid_values, parse, points_of
 from iclab.runs.jobs import answer
-from iclab.runs.opened import Sweep, open_sweep, shards_of
+from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
 from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
-from iclab.runs.targets import Loaded, find, load
+from iclab.runs.sweep_target import Loaded, find, load
 
 SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
 LARGEST = {"cpu": 64}  # points of a shard; elsewhere 1024

@@ -10,8 +10,8 @@ from iclab.papers.chain_of_thought.experiments import EXPERIMENTS, check
 from iclab.papers.chain_of_thought.explorer import explore
 from iclab.papers.chain_of_thought.figures import FIGURES
 from iclab.papers.chain_of_thought.settings import PROFILES, symbols
-from iclab.papers.paper import Paper
-from iclab.theory.chain_of_thought import theorems
+from iclab.authoring.paper import Paper
+from iclab.papers.chain_of_thought.theory import theorems
 
 PAPER = Paper(
     id="chain-of-thought",

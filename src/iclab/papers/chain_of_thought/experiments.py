@@ -17,7 +17,7 @@ from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought.explorer import explorer
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, recipe, step_matrices
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.probes.steps import at_first_pattern, step_masses
 from iclab.training import Member
 from iclab.worlds.reasoning import Mode

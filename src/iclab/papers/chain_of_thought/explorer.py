@@ -14,7 +14,7 @@ from iclab.inference import decode
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, step_matrices
-from iclab.papers.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
 from iclab.prompts import Prompt
 from iclab.worlds.reasoning import Mode, ask
 

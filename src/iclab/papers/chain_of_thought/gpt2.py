@@ -26,8 +26,8 @@ from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.claims import PAPER, REQUIRED, TAU, UNIT, epsilon
 from iclab.papers.chain_of_thought.experiments import COMPARISON, FRACTIONS, standard
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, step_matrices, unstated_world
-from iclab.papers.deep import FEWER_SEEDS, TOPIC
-from iclab.papers.paper import Experiment
+from iclab.authoring.deep import FEWER_SEEDS, TOPIC
+from iclab.authoring.paper import Experiment
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
 from iclab.prompts import Prompt

@@ -21,11 +21,11 @@ from iclab.experiments import Lab, Recipe
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought.settings import Settings, recipe, symbols, unstated
-from iclab.papers.laws import TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
-from iclab.papers.paper import Experiment
+from iclab.authoring.laws import TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
+from iclab.authoring.paper import Experiment
 from iclab.probes.steps import step_masses
 from iclab.statistics import Criterion
-from iclab.theory import chain_of_thought as theory
+from iclab.papers.chain_of_thought import theory
 from iclab.training import Member
 from iclab.worlds.reasoning import reasoning
 

@@ -14,8 +14,8 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
-from iclab.papers.deep import SMOKE, DeepSettings
-from iclab.theory import chain_of_thought as theory
+from iclab.authoring.deep import SMOKE, DeepSettings
+from iclab.papers.chain_of_thought import theory
 from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning, reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
@@ -23,7 +23,7 @@ from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 @dataclasses.dataclass(frozen=True)
 class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`, some with other values here."""
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`, some with other values here."""
 
     feature_dimension: int = 30  # d_X
     patterns: int = 20  # M

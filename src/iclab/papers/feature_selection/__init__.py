@@ -9,8 +9,8 @@ from iclab.papers.feature_selection.experiments import EXPERIMENTS
 from iclab.papers.feature_selection.explorer import explore
 from iclab.papers.feature_selection.figures import FIGURES
 from iclab.papers.feature_selection.settings import PROFILES, symbols
-from iclab.papers.paper import Paper
-from iclab.theory.feature_selection import theorems
+from iclab.authoring.paper import Paper
+from iclab.papers.feature_selection.theory import theorems
 
 PAPER = Paper(
     id="feature-selection",

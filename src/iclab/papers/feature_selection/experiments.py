@@ -11,7 +11,7 @@ from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.explorer import explorer
 from iclab.papers.feature_selection.settings import Settings, recipe, world
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import contributions
 from iclab.probes.norms import pattern_norms

@@ -7,8 +7,8 @@ import dataclasses
 import xarray as xr
 
 from iclab.experiments import Lab, Recipe
-from iclab.papers import looking
-from iclab.papers.exploration import Exploration, moments, watching
+from iclab.authoring import softmax_explorer as looking
+from iclab.authoring.exploration import Exploration, moments, watching
 from iclab.papers.feature_selection.settings import Settings, recipe, world
 
 WATCH = watching(looking.look)

@@ -16,8 +16,8 @@ from iclab.evaluation import expect
 from iclab.experiments import Lab
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.settings import Settings, recipe, symbols, unstated
-from iclab.papers.laws import LOSSES, TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
-from iclab.papers.paper import Experiment
+from iclab.authoring.laws import LOSSES, TOPIC, Law, geometric, law_claim, law_panel, law_table, swept
+from iclab.authoring.paper import Experiment
 from iclab.probes.attention import attention_mass
 from iclab.statistics import log_slope
 from iclab.training import Member

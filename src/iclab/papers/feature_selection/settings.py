@@ -11,7 +11,7 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
-from iclab.theory import feature_selection as theory
+from iclab.papers.feature_selection import theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks

@@ -14,7 +14,7 @@ from iclab.papers.language_model.pruning import pruning
 from iclab.papers.language_model.settings import PROFILES, Settings, check
 from iclab.papers.language_model.steps import steps
 from iclab.papers.language_model.task_vectors import task_vectors
-from iclab.papers.paper import Experiment, Paper
+from iclab.authoring.paper import Experiment, Paper
 
 
 def lacking(settings: Settings) -> str:

@@ -11,8 +11,8 @@ from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import FIGURES
 from iclab.papers.mamba_outliers.settings import PROFILES, symbols
 from iclab.papers.mamba_outliers.tables import TABLES
-from iclab.papers.paper import Paper
-from iclab.theory.mamba_outliers import theorems
+from iclab.authoring.paper import Paper
+from iclab.papers.mamba_outliers.theory import theorems
 
 PAPER = Paper(
     id="mamba-outliers",

@@ -25,7 +25,7 @@ from iclab.papers.mamba_outliers.settings import (
     stacked,
     training_world,
 )
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.probes.gates import attention_sums, form_difference, gate_profile
 from iclab.training import Member
 from iclab.worlds.outliers import LabelRule, Placement

@@ -11,8 +11,8 @@ from jaxtyping import Array
 from iclab.experiments import Lab, Recipe
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
-from iclab.papers.exploration import Exploration, Panel, arrange, binary, members, moments, signed, truth, watching
-from iclab.papers.looking import OTHER, SAME, examples
+from iclab.authoring.exploration import Exploration, Panel, arrange, binary, members, moments, signed, truth, watching
+from iclab.authoring.softmax_explorer import OTHER, SAME, examples
 from iclab.papers.mamba_outliers.settings import TASK_SETS, Settings, inference_world, one_layer
 from iclab.prompts import Prompt
 

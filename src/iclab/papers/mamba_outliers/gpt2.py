@@ -16,7 +16,7 @@ from iclab.drawing import COLOURS, curve, threshold
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.losses import hinge
-from iclab.papers.deep import FEWER_SEEDS, TOPIC
+from iclab.authoring.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.mamba_outliers.claims import PAPER, RULE_WORDS, UNIT, epsilon, from_fraction, mamba_limit, up_to
 from iclab.papers.mamba_outliers.experiments import FRACTIONS, RULES
 from iclab.papers.mamba_outliers.settings import (
@@ -27,7 +27,7 @@ from iclab.papers.mamba_outliers.settings import (
     training_world,
     unstated_world,
 )
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.worlds.outliers import LabelRule
 
 TASKS = "18 tasks"

@@ -18,7 +18,7 @@ from iclab.drawing import boundary_map, panels
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe
 from iclab.losses import hinge
-from iclab.papers.laws import TOPIC, Law, exponents, geometric, law_claim, law_panel, law_table, swept
+from iclab.authoring.laws import TOPIC, Law, exponents, geometric, law_claim, law_panel, law_table, swept
 from iclab.papers.mamba_outliers.experiments import KINDS, train_one_layer
 from iclab.papers.mamba_outliers.settings import (
     TASK_SETS,
@@ -29,9 +29,9 @@ from iclab.papers.mamba_outliers.settings import (
     training_world,
     unstated,
 )
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.statistics import Criterion
-from iclab.theory import mamba_outliers as theory
+from iclab.papers.mamba_outliers import theory
 
 PAPER = "mamba-outliers"
 TASKS = "18 tasks"

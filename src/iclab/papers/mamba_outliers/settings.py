@@ -17,9 +17,9 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
-from iclab.papers.deep import SMOKE, DeepSettings
+from iclab.authoring.deep import SMOKE, DeepSettings
 from iclab.patterns import Patterns, orthogonal_patterns
-from iclab.theory import mamba_outliers as theory
+from iclab.papers.mamba_outliers import theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.outliers import LabelRule, Placement, outliers
@@ -28,7 +28,7 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 @dataclasses.dataclass(frozen=True)
 class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`."""
 
     feature_dimension: int = 30  # d
     relevant_patterns: int = 6  # M1

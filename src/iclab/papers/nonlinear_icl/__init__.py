@@ -10,8 +10,8 @@ from iclab.papers.nonlinear_icl.experiments import EXPERIMENTS
 from iclab.papers.nonlinear_icl.explorer import explore
 from iclab.papers.nonlinear_icl.figures import FIGURES
 from iclab.papers.nonlinear_icl.settings import PROFILES, symbols
-from iclab.papers.paper import Paper
-from iclab.theory.nonlinear_icl import theorems
+from iclab.authoring.paper import Paper
+from iclab.papers.nonlinear_icl.theory import theorems
 
 PAPER = Paper(
     id="nonlinear-icl",

@@ -25,7 +25,7 @@ from iclab.papers.nonlinear_icl.settings import (
     recipe,
     unseen_tasks,
 )
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.probes import pruning
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import neuron_directions

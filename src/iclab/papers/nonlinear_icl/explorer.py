@@ -5,8 +5,8 @@ from __future__ import annotations
 import xarray as xr
 
 from iclab.experiments import Lab, Recipe
-from iclab.papers import looking
-from iclab.papers.exploration import Exploration, moments, watching
+from iclab.authoring import softmax_explorer as looking
+from iclab.authoring.exploration import Exploration, moments, watching
 from iclab.papers.nonlinear_icl.settings import Settings, recipe
 
 WATCH = watching(looking.look)

@@ -20,7 +20,7 @@ from iclab.losses import hinge
 from iclab.models.gpt2 import GPT2
 from iclab.papers.nonlinear_icl.experiments import FRACTIONS, LENGTHS, SUMS
 from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, as_tuples, in_domain, out_of_domain, unseen_tasks
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.probes.attention import attention_mass, by_head
 from iclab.probes.pruning import LARGEST, SMALLEST, LayerPruning, Pruning, prune_layer
 from iclab.prompts import Prompt

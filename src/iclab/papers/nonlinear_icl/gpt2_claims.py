@@ -10,7 +10,7 @@ from __future__ import annotations
 import xarray as xr
 
 from iclab.claims import Check, Claim, Results, above, below, note
-from iclab.papers.deep import FEWER_SEEDS, TOPIC
+from iclab.authoring.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.nonlinear_icl.claims import TAU, UNIT, epsilon
 from iclab.papers.nonlinear_icl.gpt2 import CONTEXTS
 from iclab.papers.nonlinear_icl.settings import Settings, unstated_world

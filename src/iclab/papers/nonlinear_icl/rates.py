@@ -16,10 +16,10 @@ from iclab.drawing import boundary_map, panels
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe
 from iclab.losses import hinge
-from iclab.papers.laws import LOSSES, TOPIC, Law, geometric, gridded, law_claim, law_panel, law_table, swept
+from iclab.authoring.laws import LOSSES, TOPIC, Law, geometric, gridded, law_claim, law_panel, law_table, swept
 from iclab.papers.nonlinear_icl.experiments import standard
 from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain, recipe, unseen_tasks, unstated
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.statistics import Criterion
 from iclab.worlds.tasks import cyclic_tasks
 

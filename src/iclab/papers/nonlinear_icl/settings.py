@@ -15,9 +15,9 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
-from iclab.papers.deep import SMOKE, DeepSettings
+from iclab.authoring.deep import SMOKE, DeepSettings
 from iclab.patterns import Patterns, mix, orthogonal_patterns
-from iclab.theory import nonlinear_icl as theory
+from iclab.papers.nonlinear_icl import theory
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
@@ -25,7 +25,7 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 @dataclasses.dataclass(frozen=True)
 class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
+    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`."""
 
     feature_dimension: int = 30  # d_X
     label_dimension: int = 30  # d_Y

@@ -4,14 +4,14 @@ A model trained on question-answer sentences retrieves the task vector and adds 
 prompts mixes low-level features in and keeps a constant error.
 """
 
-from iclab.papers.paper import Paper
+from iclab.authoring.paper import Paper
 from iclab.papers.vector_arithmetic.claims import claims
 from iclab.papers.vector_arithmetic.experiments import EXPERIMENTS
 from iclab.papers.vector_arithmetic.explorer import explore
 from iclab.papers.vector_arithmetic.figures import FIGURES
 from iclab.papers.vector_arithmetic.settings import PROFILES, symbols
 from iclab.papers.vector_arithmetic.tables import TABLES
-from iclab.theory.vector_arithmetic import theorems
+from iclab.papers.vector_arithmetic.theory import theorems
 
 PAPER = Paper(
     id="vector-arithmetic",

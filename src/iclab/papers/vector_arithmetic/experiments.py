@@ -10,7 +10,7 @@ from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Trained
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer
-from iclab.papers.paper import Experiment
+from iclab.authoring.paper import Experiment
 from iclab.papers.vector_arithmetic.explorer import explorer
 from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
 from iclab.probes.projections import concept_projections

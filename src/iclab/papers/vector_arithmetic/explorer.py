@@ -13,7 +13,7 @@ from jaxtyping import Array
 from iclab.experiments import Lab, Recipe
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer
-from iclab.papers.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
 from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
 from iclab.prompts import Prompt
 from iclab.worlds.concepts import Kind

@@ -15,7 +15,7 @@ import numpy as np
 from iclab.errors import require, require_positive
 from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
-from iclab.theory import vector_arithmetic as theory
+from iclab.papers.vector_arithmetic import theory
 from iclab.training import Training
 from iclab.worlds.concepts import Concepts, Kind, concepts, orthonormal_concepts
 

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.errors import require
-from iclab.theory.censored import RESAMPLES, Bound, Observed, censored_mean, drawn, ends, fitted, observe
+from iclab.statistics.censored import RESAMPLES, Bound, Observed, censored_mean, drawn, ends, fitted, observe
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from iclab.models.softmax_transformer import SoftmaxTransformer
-from iclab.papers.exploration import Exploration, Panel, arrange, binary, members, signed, truth
+from iclab.authoring.exploration import Exploration, Panel, arrange, binary, members, signed, truth
 from iclab.prompts import Prompt
 
 SAME, OTHER = "the query's pattern", "another pattern"

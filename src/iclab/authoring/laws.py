@@ -20,7 +20,7 @@ from matplotlib.ticker import LogFormatter
 from iclab.claims import Check, Claim, Results, Table, within
 from iclab.drawing import COLOURS
 from iclab.statistics import Criterion, first_passage
-from iclab.theory.fits import calibrate, compare, exponents_by_seed, fit_exponent
+from iclab.statistics.fits import calibrate, compare, exponents_by_seed, fit_exponent
 
 TOPIC = "rates"
 LOSSES = {

@@ -18,8 +18,8 @@ import warnings
 from pathlib import Path
 
 from iclab.errors import InputError, in_words, line_in, require
-from iclab.papers.own import paper_of
-from iclab.papers.paper import Paper
+from iclab.authoring.module import paper_of
+from iclab.authoring.paper import Paper
 
 GROUP = "iclab"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")

@@ -27,9 +27,9 @@ import xarray as xr
 from iclab.claims import Claim
 from iclab.errors import InputError, in_words, line_in, nearest, require
 from iclab.experiments import Lab, NoSeedsError
-from iclab.papers.overview import overview
-from iclab.papers.paper import PROFILES, Experiment, Paper
-from iclab.theory.theorem import Theorem
+from iclab.authoring.overview import overview
+from iclab.authoring.paper import PROFILES, Experiment, Paper
+from iclab.theorems import Theorem
 
 
 def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:

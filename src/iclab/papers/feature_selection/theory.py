@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from iclab.theory.theorem import (
+from iclab.theorems import (
     Condition,
     Rate,
     SymbolsBase,

@@ -11,8 +11,8 @@ import xarray as xr
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
 from iclab.papers import Paper, default_settings, library, paper_from
-from iclab.papers.sources import split_file
-from iclab.runs.changes import check_profile
+from iclab.authoring.sources import split_file
+from iclab.runs.options import check_profile
 
 
 @dataclasses.dataclass(frozen=True)

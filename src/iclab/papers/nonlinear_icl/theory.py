@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from iclab.theory.theorem import (
+from iclab.theorems import (
     Condition,
     Rate,
     SymbolsBase,

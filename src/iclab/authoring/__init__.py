@@ -2,7 +2,7 @@
 
     from iclab.authoring import BaseWorld, Check, Recipe, Training, below, claim, errors, make_prompt, regression, static
 
-What a file may define is listed in `iclab.papers.own`; `iclab new` writes one that runs.
+What a file may define is listed in `iclab.authoring.module`; `iclab new` writes one that runs.
 """
 
 from __future__ import annotations

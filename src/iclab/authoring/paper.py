@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from iclab.claims import Claim, Results, Table
 from iclab.experiments import Lab
-from iclab.papers.exploration import Exploration
-from iclab.theory.theorem import SymbolsBase, Theorem
+from iclab.authoring.exploration import Exploration
+from iclab.theorems import SymbolsBase, Theorem
 
 
 @dataclasses.dataclass(frozen=True)

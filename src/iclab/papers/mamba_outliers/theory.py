@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from iclab.errors import require
-from iclab.theory.theorem import (
+from iclab.theorems import (
     Condition,
     Rate,
     SymbolsBase,

@@ -19,11 +19,11 @@ import xarray as xr
 from iclab.ensemble import unstack
 from iclab.errors import InputError, require
 from iclab.experiments import Trained
-from iclab.runs.changes import points_of
+from iclab.runs.options import points_of
 from iclab.runs.checkpoints import Folder, KeptTraining
 from iclab.runs.shards import POINT, Shard, trainings
 from iclab.runs.store import read_manifest
-from iclab.runs.targets import Target
+from iclab.runs.sweep_target import Target
 
 
 @dataclasses.dataclass(frozen=True)

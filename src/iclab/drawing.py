@@ -44,13 +44,19 @@ matplotlib.rcParams.update(
 )
 
 
-def panels(count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1) -> tuple[Figure, list[Axes]]:
-    """One row of panels with the paper's letters as titles."""
-    figure = Figure(figsize=(width * count, height), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, count)))
-    for axis, title in zip(axes, titles, strict=True):
+def panels(
+    count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1, columns: int | None = None
+) -> tuple[Figure, list[Axes]]:
+    """Panels with the paper's letters as titles, in one row or in rows of so many columns."""
+    across = min(columns or count, count)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(down, across)).ravel())
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
-    return figure, axes
+    return figure, axes[:count]
 
 
 def curve(

@@ -24,6 +24,7 @@ from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
 RECORDS = 20  # of a training that is given its number of steps only
+CONTROL_PROMPTS = 1000  # at most so many fresh prompts tell how an untrained model does
 
 
 class NoSeedsError(Exception):
@@ -90,6 +91,9 @@ class Lab:
 
     `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and never
     enters a random stream: a sweep's point has the numbers of the same settings alone.
+
+    An `untrained` bench is the control of every experiment: it is asked the same, and its models stay as they were
+    initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control that.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Lab:
         label: str = "",
         progress: Callable[[str, float], None] = lambda what, fraction: None,
         on_trained: Callable[[Trained], None] = lambda trained: None,
+        untrained: bool = False,
     ) -> None:
         self.paper = paper
         self.settings = settings
@@ -111,6 +116,9 @@ class Lab:
         self._progress = progress
         self._on_trained = on_trained
         self._trained: dict[str, Trained] = {}
+        self._untrained = untrained
+        self._replayed: list[np.ndarray] = []
+        self.computed_outside: list[np.ndarray] = []
 
     def train(
         self,
@@ -152,8 +160,12 @@ class Lab:
         def report(fraction: float, note: str) -> None:
             self._progress(f"{what}, {note}" if note else what, fraction)
 
-        request = TrainingRequest(f"{self._label}{name}", members, loss, tuple(record_at), observers, best_of)
+        own = f"{self._label}{name}{'-untrained' * self._untrained}"
+        moments = (0,) if self._untrained else tuple(record_at)
+        request = TrainingRequest(own, members, loss, moments, observers, best_of)
         states, records = self._engine.train(request, report)
+        if self._untrained:  # nothing changes: every record is the first
+            records = {key: np.repeat(values, len(record_at), axis=1) for key, values in records.items()}
         trained = Trained(
             name,
             tuple(recipes),
@@ -191,6 +203,7 @@ class Lab:
         `prepare(model, preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same
         random draws, so differences along it are paired.
         """
+        prompts = min(prompts, CONTROL_PROMPTS) if self._untrained else prompts
         place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
         pairs = list(itertools.product(trained.settings, trained.seeds))
@@ -211,7 +224,13 @@ class Lab:
 
     def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         """Work that is not compiled, such as a classifier of another library; `shape` is that of its result."""
-        return self._engine.outside(compute, shape)
+        found = self._replayed.pop(0) if self._replayed else self._engine.outside(compute, shape)
+        self.computed_outside.append(found)
+        return found
+
+    def replay(self, found: Sequence[np.ndarray]) -> None:
+        """Answer the next calls of `outside` with these, in order."""
+        self._replayed = list(found)
 
     def report(self, what: str, fraction: float) -> None:
         """Say how far work outside of compiled programs is."""

@@ -1,6 +1,6 @@
-"""Everything that a user's own file needs, in one place.
+"""Everything that a paper needs, built in or in a user's own file, in one place.
 
-    from iclab.authoring import BaseWorld, Check, Recipe, Training, below, claim, errors, make_prompt, regression, static
+    from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, errors, make_prompt, measured, static
 
 What a file may define is listed in `iclab.authoring.module`; `iclab new` writes one that runs.
 """
@@ -11,14 +11,30 @@ from typing import Any
 
 import equinox as eqx
 
-from iclab.claims import Check, Claim, Table, above, below, claim, within
+from iclab.authoring.laws import LOSSES, Law, geometric, gridded, law_table, swept
+from iclab.authoring.paper import Experiment
+from iclab.authoring.pictures import Custom, Dots, Lines, Power, dots, labelled, picture
 from iclab.drawing import curve, panels, threshold
 from iclab.errors import require, require_fraction, require_positive
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
+from iclab.expressions import Expression, Results, apply, measured
+from iclab.kinds import (
+    Scaling,
+    above,
+    below,
+    big_o,
+    identical,
+    larger,
+    omega,
+    smaller,
+    suffices,
+    within,
+)
 from iclab.losses import Loss, cross_entropy, hinge, regression, squared
 from iclab.prompts import Prompt, make_prompt
-from iclab.statistics import first_below, log_slope, trend
+from iclab.statements import SIGNED, STATED, UNIT, Part, Reading, Statement, Table, Unstated
+from iclab.statistics import Criterion, first_below, log_slope, required, trend
 from iclab.training import Cosine, Member, Training
 from iclab.worlds import BaseWorld
 
@@ -29,8 +45,10 @@ def static(default: Any) -> Any:
 
 
 __all__ = [
-    "BaseWorld", "Check", "Claim", "Cosine", "Lab", "Loss", "Member", "Prompt", "Recipe", "Table", "Trained", "Training",
-    "above", "below", "claim", "cross_entropy", "curve", "errors", "expect", "first_below", "hinge",
-    "log_slope", "make_prompt", "panels", "regression", "require", "require_fraction", "require_positive", "squared", "static",
-    "threshold", "trend", "within",
+    "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Cosine", "Criterion", "Custom", "Dots", "Experiment", "Expression", "Lab",
+    "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe", "Results", "Scaling", "Statement", "Table",
+    "Trained", "Training", "Unstated", "above", "apply", "below", "big_o", "cross_entropy", "curve", "dots", "errors", "expect",
+    "first_below", "geometric", "gridded", "hinge", "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt",
+    "measured", "omega", "panels", "picture", "regression", "require", "require_fraction", "require_positive", "required",
+    "smaller", "squared", "static", "suffices", "swept", "threshold", "trend", "within",
 ]  # fmt: skip

@@ -1,9 +1,7 @@
-"""Power laws that theorems predict, held against first passages: a claim, a row of a table and a panel for each.
+"""Power laws that theorems predict: an experiment, a part of a statement, a row of a table and a panel from one piece of data.
 
 A law says: the time (or number of examples) needed grows like a power of a setting. What is needed is read off curves by a
-criterion that is part of the law; several criteria stand side by side in the table, the first one decides. The rule of every
-law is the same and was written before any was measured: the exponent's interval over seeds lies within a quarter of the
-predicted exponent of it (within 0.25 of a predicted 0).
+criterion that is part of the law; several criteria stand side by side in the table, the first one decides.
 """
 
 from __future__ import annotations
@@ -14,123 +12,123 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter
 
-from iclab.claims import Check, Claim, Results, Table, within
-from iclab.drawing import COLOURS
+from iclab.authoring.paper import Experiment
+from iclab.authoring.pictures import Power
+from iclab.experiments import Lab, Recipe
+from iclab.expressions import Expression, Results, apply, measured
+from iclab.kinds import Scaling
+from iclab.statements import Part, Table
 from iclab.statistics import Criterion, first_passage
-from iclab.statistics.fits import calibrate, compare, exponents_by_seed, fit_exponent
+from iclab.statistics.fits import calibrate, compare, fit_exponent, fittable
 
-TOPIC = "rates"
 LOSSES = {
     "training loss (fresh prompts) below 0.1": Criterion(0.1, window=3),
     "training loss below 0.5": Criterion(0.5, window=3),
     "training loss below 0.02": Criterion(0.02, window=3),
 }
+HEADER = (
+    "law", "needed", "predicted", "measured [95 %]", "change of slope [95 %]", "rivals allowed", "not reached",
+    "held-out prediction off by",
+)  # fmt: skip
+TITLE = "Predicted exponents against measured ones, by every criterion; the first of each law decides"
 
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """`curve(results)` has the dimensions `dim`, `along` and "seed"; the criterion is applied along `along`.
+    """What is needed (`what`) is a power of a setting: `exponent` in `symbol`.
 
-    `coordinate` turns a value of `dim` into what the law is a power of (1 - p_a, say), and `symbol` writes that. The hidden
-    constant is fitted on the values `on` and predicts the others.
+    `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied to `variable`
+    along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and `towards` say what the
+    paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts the others. `rivals` are other
+    exponents, by where they come from.
     """
 
-    name: str
-    source: str
-    statement: str
-    needs: tuple[str, ...]
-    curve: Callable[[Results], xr.DataArray]
-    dim: str
+    experiment: str
+    setting: str
+    values: tuple[float, ...]
     symbol: str
-    predicted: float
-    criteria: Mapping[str, Criterion]
+    exponent: float
     on: tuple[float, ...]
+    dim: str = ""
+    side: str = "upper"
+    towards: str = "large"
+    affine: bool = False
+    criteria: Mapping[str, Criterion] = dataclasses.field(default_factory=lambda: LOSSES)
+    variable: str = "training_loss"
     along: str = "step"
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    coordinate: Callable[[np.ndarray], np.ndarray] = lambda values: values
-    notes: tuple[str, ...] = ()
-    afterwards: str = ""
+    coordinate: Callable[[np.ndarray], np.ndarray] | None = None
 
     @property
-    def tolerance(self) -> float:
-        """A quarter of the exponent."""
-        return abs(self.predicted) / 4 or 0.25
+    def over(self) -> str:
+        """The dimension of the values: the experiment's name says it where `dim` does not."""
+        return self.dim or self.experiment.removeprefix("rate-")
 
-    def passages(self, results: Results, criterion: Criterion) -> xr.DataArray:
-        """What was needed, by coordinate and seed."""
-        curve = self.curve(results)
-        curve = curve.isel({self.along: np.flatnonzero(curve[self.along].values > 0)})  # no training loss before the first step
-        found = first_passage(curve, self.along, criterion)
-        return found.assign_coords({self.dim: self.coordinate(np.asarray(curve[self.dim].values, float))})
+    @property
+    def rule(self) -> Scaling:
+        """How the law is judged."""
+        return Scaling(self.over, self.exponent, self.symbol, self.side, self.towards, self.affine)
 
-    def main(self, results: Results) -> xr.DataArray:
-        """What was needed by the criterion that decides."""
-        return self.passages(results, next(iter(self.criteria.values())))
+    def needed(self, criterion: Criterion | None = None) -> Expression:
+        """What was needed, by coordinate and seed; by the first criterion if none is given."""
+        chosen = criterion or next(iter(self.criteria.values()))
+        return apply(passages, measured(self.experiment, self.variable), self.over, self.along, chosen, self.coordinate)
 
+    def part(self, name: str = "", readings: tuple[str, ...] = ()) -> Part:
+        """The law as a part of a statement."""
+        return Part(name or f"{self.what} in {self.symbol}", self.needed(), self.rule, readings=readings)
 
-def law_claim(paper: str, law: Law, unstated: tuple[str, ...], figure: str = "rates") -> Claim:
-    """The claim that the measured exponent is the predicted one."""
-    criterion = next(iter(law.criteria))
-    low, high = law.predicted - law.tolerance, law.predicted + law.tolerance
-    rivals = "".join(f"; rival: {name} ({value:g})" for name, value in law.rivals.items())
-    return Claim(
-        f"{paper}/{law.name}", law.source, law.statement,
-        (
-            Check(
-                f"exponent of the {law.what} in {law.symbol} (predicted {law.predicted:.3g})", within(low, high),
-                lambda results: exponents(law.main(results), law.dim),
-            ),
-        ),
-        law.needs, figure,
-        (*unstated, f"needed: {criterion}{rivals}; 'the exponent': within a quarter of it", *law.notes),
-        "", "rates", law.afterwards, TOPIC,
-    )  # fmt: skip
+    def panel(self, title: str) -> Power:
+        """The law as a panel of a figure."""
+        return Power(title, self.needed(), self.rule, self.what)
 
+    def trained(
+        self, recipe: Callable[[Any], Recipe], record_at: Callable[[Any], Sequence[int]], cost: float = 15
+    ) -> Experiment:
+        """The experiment: `recipe(settings)` trained at every value of the setting, unwatched, recorded at `record_at(settings)`."""
 
-def exponents(data: xr.DataArray, dim: str) -> xr.DataArray:
-    """One exponent per seed; NaN where nothing can be fitted (fewer than two settings with a finite time)."""
-    return exponents_by_seed(data, dim) if _fittable(data) else xr.full_like(data.isel({dim: 0}, drop=True), np.nan)
+        def run(lab: Lab) -> xr.Dataset:
+            at = {value: dataclasses.replace(lab.settings, **{self.setting: value}) for value in self.values}
+            recipes = {f"{value:g}": dataclasses.replace(recipe(own), watched=()) for value, own in at.items()}
+            return swept(lab.train(self.experiment, recipes, record_at(lab.settings)).history, self.over, self.values)
+
+        run.__doc__ = f"Trainings at several {self.symbol}."
+        return Experiment(run, cost)
 
 
-def _fittable(data: xr.DataArray) -> bool:
-    """At least two settings have a seed that got there, and there are two seeds."""
-    reached = np.isfinite(data.values) & (data.values > 0)
-    return int(reached.any(axis=data.dims.index("seed")).sum()) >= 2 and data.sizes["seed"] >= 2
+def passages(
+    curve: xr.DataArray, dim: str, along: str, criterion: Criterion, coordinate: Callable[[np.ndarray], np.ndarray] | None
+) -> xr.DataArray:
+    """When curves meet a criterion, over what the law is a power of."""
+    curve = curve.isel({along: np.flatnonzero(curve[along].values > 0)})  # no training loss before the first step
+    found = first_passage(curve, along, criterion)
+    values = np.asarray(curve[dim].values, float)
+    return found.assign_coords({dim: values if coordinate is None else coordinate(values)})
 
 
-def law_table(laws: Sequence[Law], results: Results) -> Table:
+def law_table(laws: Mapping[str, Law], results: Results) -> Table:
     """Every law by every criterion: predicted and measured exponent, curvature, rivals, censoring, calibrated prediction."""
-    rows = []
-    for law in laws:
-        if not all(name in results for name in law.needs):
-            continue
-        for words, criterion in law.criteria.items():
-            rows.append(_row(law, words, law.passages(results, criterion)))
-    header = (
-        "law", "needed", "predicted", "measured [95 %]", "change of slope [95 %]", "rivals allowed", "not reached",
-        "held-out prediction off by",
-    )  # fmt: skip
-    return Table(
-        "Predicted exponents against measured ones, by every criterion; the first of each law decides", header, tuple(rows)
-    )
+    rows = [
+        _row(name, law, words, law.needed(criterion).evaluate(results))
+        for name, law in laws.items()
+        if law.experiment in results
+        for words, criterion in law.criteria.items()
+    ]
+    return Table(TITLE, HEADER, tuple(rows))
 
 
-def _row(law: Law, words: str, data: xr.DataArray) -> tuple[str, ...]:
-    label = f"{law.name}: {law.what} in {law.symbol}"
-    if not _fittable(data):
-        return (label, words, f"{law.predicted:.3g}", "not determined", "", "", _share(data), "")
-    fit = fit_exponent(data, law.dim)
-    against = compare(fit, law.predicted, law.rivals)
+def _row(name: str, law: Law, words: str, data: xr.DataArray) -> tuple[str, ...]:
+    label, predicted = f"{name}: {law.what} in {law.symbol}", f"{law.exponent:.3g}"
+    if not fittable(data):
+        return (label, words, predicted, "not determined", "", "", _share(data), "")
+    fit = fit_exponent(data, law.over)
+    against = compare(fit, law.exponent, law.rivals)
     bend = "" if np.isnan(fit.curvature) else f"{fit.bend:.2g}{' (bent)' if fit.bent else ''}"
     rivals = ", ".join(against.inside) if law.rivals else "–"
-    return (
-        label, words, f"{law.predicted:.3g}", f"{fit.exponent:.2f} [{fit.low:.2f}, {fit.high:.2f}]", bend, rivals or "none",
-        _share(data), _calibrated(law, data),
-    )  # fmt: skip
+    measured_words = f"{fit.exponent:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
+    return (label, words, predicted, measured_words, bend, rivals or "none", _share(data), _calibrated(law, data))
 
 
 def _share(data: xr.DataArray) -> str:
@@ -140,56 +138,15 @@ def _share(data: xr.DataArray) -> str:
 
 def _calibrated(law: Law, data: xr.DataArray) -> str:
     """The hidden constant from the easy settings, the factor by which the hardest held-out one is missed."""
-    coordinates = np.asarray(data[law.dim].values, float)
-    own = [float(value) for value in law.coordinate(np.asarray(law.on, float))]
+    coordinates, on = np.asarray(data[law.over].values, float), np.asarray(law.on, float)
+    own = on if law.coordinate is None else law.coordinate(on)
     used = [value for value in coordinates if np.isclose(value, own).any()]
     if not 0 < len(used) < len(coordinates):
         return ""
     with np.errstate(divide="ignore", invalid="ignore"):
-        predicted = xr.DataArray(coordinates**law.predicted, dims=law.dim, coords={law.dim: coordinates})
-        found = calibrate(predicted, data, law.dim, used)
+        predicted = xr.DataArray(coordinates**law.exponent, dims=law.over, coords={law.over: coordinates})
+        found = calibrate(predicted, data, law.over, used)
     return f"×{found.worst:.2f}" if np.isfinite(found.worst) else "not determined"
-
-
-def law_panel(axis: Axes, law: Law, results: Results) -> None:
-    """Needed against the setting, log-log: a point per seed, the fitted line and the predicted slope through its middle.
-
-    Seeds that never got there are triangles at the end of the run.
-    """
-    data = law.main(results)
-    x = np.asarray(data[law.dim].values, float)
-    limit = float(data.attrs.get("limit", np.nan))
-    for seed in range(data.sizes["seed"]):
-        times = np.asarray(data.transpose(law.dim, "seed").values[:, seed], float)
-        shown = np.isfinite(times) & (times > 0)
-        axis.plot(x[shown], times[shown], "o", ms=3, color=COLOURS[0], alpha=0.5)
-        axis.plot(x[np.isinf(times)], np.full(int(np.isinf(times).sum()), limit), "^", ms=5, color=COLOURS[1], alpha=0.6)
-    if _fittable(data):
-        fit = fit_exponent(data, law.dim)
-        middle = float(np.exp(np.mean(np.log(x))))
-        height = fit.constant * middle**fit.exponent
-        line = np.geomspace(x.min(), x.max(), 20)
-        axis.plot(line, fit.constant * line**fit.exponent, color=COLOURS[0], lw=1.4,
-                  label=f"measured {fit.exponent:.2f} [{fit.low:.2f}, {fit.high:.2f}]")  # fmt: skip
-        axis.plot(line, height * (line / middle) ** law.predicted, color="#333333", ls="--", lw=1.0,
-                  label=f"predicted {law.predicted:.3g}")  # fmt: skip
-        axis.legend()
-    axis.set_xscale("log")
-    if np.isinf(data.values).any() or (data.values > 0).any():
-        axis.set_yscale("log")
-        for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-            formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
-    else:
-        axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
-    ticks(axis, x)
-    axis.set_xlabel(law.symbol)
-    axis.set_ylabel(law.what)
-
-
-def ticks(axis: Axes, x: np.ndarray) -> None:
-    """The settings themselves as ticks of a logarithmic axis."""
-    axis.set_xticks(x, [f"{value:.3g}" for value in x])
-    axis.set_xticks([], minor=True)
 
 
 def geometric(last: int, first: int = 4, ratio: float = 1.08) -> list[int]:

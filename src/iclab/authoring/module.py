@@ -1,16 +1,16 @@
-"""A user's own paper: what a file or a module defines under plain names.
+"""A paper as a module writes it down: a user's file, a package, or a folder of `iclab.papers`. All are read by this code.
 
 | name | what it is |
 |---|---|
 | settings | a frozen dataclass whose fields can be set and swept, or one for each profile by name |
 | experiment(lab), or experiments | a function that returns an xarray Dataset, or several by name |
-| claims | a sequence of claims, or a function of the settings that returns one |
-| figures, tables | functions of (results, settings) by name; without any, every experiment has an overview |
-| symbols(settings), theorems(symbols, constant) | conditions and rates, for `iclab theory` |
+| statements | a sequence of statements, or a function of the settings that returns one |
+| figures, tables | functions of (results, settings) by name; a statement without a figure gets one of its parts and rules |
+| symbols(settings), theorems(symbols, constant) | conditions and rates, for `iclab theory` and beside the answers |
+| unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
 | title, citation, equation | for the page; the first line of the docstring is the title unless told otherwise |
-
-`paper`, a whole `Paper`, may stand in place of all of these.
+| explore, lacking, unit | see `iclab.authoring.paper.Paper` |
 """
 
 from __future__ import annotations
@@ -24,37 +24,32 @@ from typing import Any
 
 import xarray as xr
 
-from iclab.claims import Claim
+from iclab.authoring.paper import PROFILES, Experiment, Paper
 from iclab.errors import InputError, in_words, line_in, nearest, require
 from iclab.experiments import Lab, NoSeedsError
-from iclab.authoring.overview import overview
-from iclab.authoring.paper import PROFILES, Experiment, Paper
+from iclab.statements import Statement
 from iclab.theorems import Theorem
+
+OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation")
 
 
 def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
     """The paper that a module defines, with this id; `where` is what messages call it."""
-    whole = getattr(module, "paper", None)
-    if isinstance(whole, Paper):
-        return whole
     settings = _settings(where, getattr(module, "settings", None))
     experiments = _experiments(where, module)
-    figures = dict(getattr(module, "figures", {}))
-    shown = figures or {key: overview(key) for key in experiments}
     lines = (inspect.getdoc(module) or name).strip().splitlines()
+    given = {key: getattr(module, key) for key in OPTIONAL if hasattr(module, key)}
     return Paper(
+        **({"citation": f"From {where}."} | given),
         id=name,
         title=getattr(module, "title", lines[0].rstrip(".")),
-        citation=getattr(module, "citation", f"From {where}."),
         settings=settings,
         experiments=experiments,
-        claims=_claims(name, where, getattr(module, "claims", ()), experiments, automatic=not figures),
-        figures=shown,
-        symbols=getattr(module, "symbols", None),
+        statements=_statements(name, where, getattr(module, "statements", ()), experiments),
+        figures=dict(getattr(module, "figures", {})),
         theorems=_theorems(name, getattr(module, "theorems", lambda symbols, constant: ())),
         tables=dict(getattr(module, "tables", {})),
-        check=getattr(module, "check", lambda settings: None),
-        equation=getattr(module, "equation", ""),
+        unstated=tuple(getattr(module, "unstated", ())),
     )
 
 
@@ -76,8 +71,8 @@ def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
     for run in found.values():
         require(
             callable(run) or isinstance(run, Experiment),
-            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or `experiments`, several of "
-            "them by name).",
+            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or `experiments`, several "
+            "of them by name).",
         )
     given = {name: run if isinstance(run, Experiment) else Experiment(run) for name, run in found.items()}
     return {name: dataclasses.replace(run, run=_explained(where, name, run.run)) for name, run in given.items()}
@@ -85,6 +80,8 @@ def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
 
 def _explained(where: str, name: str, run: Callable[[Lab], xr.Dataset]) -> Callable[[Lab], xr.Dataset]:
     """The experiment, with what goes wrong in it as one sentence that names the line."""
+    if not where.endswith(".py"):
+        return run
 
     @functools.wraps(run)
     def explained(lab: Lab) -> xr.Dataset:
@@ -104,37 +101,41 @@ def _explained(where: str, name: str, run: Callable[[Lab], xr.Dataset]) -> Calla
     return explained
 
 
-def _claims(
-    name: str, where: str, given: Any, experiments: Mapping[str, Experiment], *, automatic: bool
-) -> Callable[[Any], tuple[Claim, ...]]:
-    """The claims as a function of the settings, under the id of the file."""
+def _statements(
+    name: str, where: str, given: Any, experiments: Mapping[str, Experiment]
+) -> Callable[[Any], tuple[Statement, ...]]:
+    """The statements as a function of the settings, under the id of the paper."""
 
-    def claims(settings: Any) -> tuple[Claim, ...]:
+    def statements(settings: Any) -> tuple[Statement, ...]:
         found = given(settings) if callable(given) else given
-        several = isinstance(found, Sequence) and all(isinstance(entry, Claim) for entry in found)
-        require(several, f"{where}: `claims` must be a list of claims, or a function of the settings that returns one.")
+        several = isinstance(found, Sequence) and all(isinstance(entry, Statement) for entry in found)
+        require(several, f"{where}: `statements` must be a list of statements, or a function of the settings that returns one.")
         ids = [entry.id for entry in found]
-        require(len(set(ids)) == len(ids), f"{where}: two claims have the same name.")
-        return tuple(_completed(name, where, entry, experiments, automatic=automatic) for entry in found)
+        require(len(set(ids)) == len(ids), f"{where}: two statements have the same name.")
+        return tuple(_completed(name, where, entry, experiments) for entry in found)
 
-    return claims
+    return statements
+
+
+def _completed(name: str, where: str, statement: Statement, experiments: Mapping[str, Experiment]) -> Statement:
+    """The statement under the id of the paper; what it names and is not there is said before anything is trained."""
+    own = statement.id.removeprefix(f"{name}/")
+    plain = bool(own) and not set(own) & set("/[] ")
+    require(plain, f"{where}: {statement.id!r} is no name for a statement; use one word.")
+    require(bool(statement.parts), f"{where}: the statement {own} has no part; nothing could be measured.")
+    names = [reading.name for reading in statement.readings]
+    require(len(set(names)) == len(names) > 0, f"{where}: two readings of {own} have the same name, or it has none.")
+    for reading in names:
+        require(not set(reading) & set("/[]@ "), f"{where}: {reading!r} is no name for a reading of {own}; use one word.")
+    for need in (need.partition("@")[0] for need in statement.needs()):
+        require(need in experiments, f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
+    return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")
 
 
 def _theorems(name: str, given: Callable[[Any, float], Sequence[Theorem]]) -> Callable[[Any, float], Sequence[Theorem]]:
-    """The theorems under the id of the file."""
+    """The theorems under the id of the paper."""
 
     def theorems(symbols: Any, constant: float) -> list[Theorem]:
         return [dataclasses.replace(t, id=f"{name}/{t.id.removeprefix(f'{name}/')}") for t in given(symbols, constant)]
 
     return theorems
-
-
-def _completed(name: str, where: str, claim: Claim, experiments: Mapping[str, Experiment], *, automatic: bool) -> Claim:
-    own = claim.id.removeprefix(f"{name}/")
-    require(bool(own) and "/" not in own and " " not in own, f"{where}: {claim.id!r} is no name for a claim; use one word.")
-    require(bool(claim.checks), f"{where}: the claim {own} has no check; nothing could be measured.")
-    needs = claim.needs or tuple(experiments)
-    for need in needs:
-        require(need in experiments, f"{where}: the claim {own} needs {need!r}. {nearest(need, experiments)}")
-    figure = claim.figure or (needs[0] if automatic else None)
-    return dataclasses.replace(claim, id=f"{name}/{own}", source=claim.source or "own claim", needs=needs, figure=figure)

@@ -1,4 +1,4 @@
-"""What a paper consists of: settings per profile, experiments, claims and figures."""
+"""What a paper consists of: settings per profile, experiments, statements and figures."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from iclab.claims import Claim, Results, Table
-from iclab.experiments import Lab
 from iclab.authoring.exploration import Exploration
+from iclab.experiments import Lab
+from iclab.expressions import Results
+from iclab.statements import Reading, Statement, Table, Unstated
 from iclab.theorems import SymbolsBase, Theorem
 
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """How much is run. `verdicts` is False where the sizes are too small to say anything (smoke)."""
+    """How much is run. `answers` is False where the sizes are too small to say anything (smoke)."""
 
     name: str
     seeds: int
-    verdicts: bool = True
+    answers: bool = True
 
 
 PROFILES = {
     profile.name: profile
-    for profile in (
-        Profile("smoke", seeds=2, verdicts=False),
-        Profile("quick", seeds=8),
-        Profile("paper", seeds=32),
-    )
+    for profile in (Profile("smoke", seeds=2, answers=False), Profile("quick", seeds=8), Profile("paper", seeds=32))
 }
 
 
@@ -44,13 +41,14 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper. `settings[profile]` is a frozen dataclass whose fields `--set` changes; rules and figures follow from it.
+    """One paper, as `iclab.authoring.module` reads it. `settings[profile]` is a frozen dataclass whose fields `--set` changes.
 
     `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates;
-    a paper without theorems has neither.
+    a paper without theorems has neither. `unstated` are the settings that the paper does not print, with plausible values, and
+    in plain words what is no setting.
 
     `equation` is the model, in LaTeX. `explore(history, settings)` is what the page's explorer shows of the experiment
-    "explorer", which no claim needs and which runs with a few seeds where the whole paper is asked for.
+    "explorer", which no statement needs and which runs with a few seeds where the whole paper is asked for.
 
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
     `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
@@ -63,13 +61,32 @@ class Paper:
     citation: str
     settings: Mapping[str, Any]
     experiments: Mapping[str, Experiment]
-    claims: Callable[[Any], tuple[Claim, ...]]
+    statements: Callable[[Any], tuple[Statement, ...]]
     figures: Mapping[str, Callable[[Results, Any], Figure]]
     symbols: Callable[[Any], SymbolsBase] | None = None
     theorems: Callable[[Any, float], Sequence[Theorem]] = lambda symbols, constant: ()
     tables: Mapping[str, Callable[[Results, Any], Table]] = dataclasses.field(default_factory=dict)
+    unstated: tuple[Unstated | str, ...] = ()
     check: Callable[[Any], None] = lambda settings: None
     lacking: Callable[[Any], str] = lambda settings: ""
     unit: str = "seed"
     equation: str = ""
     explore: Callable[[xr.Dataset, Any], Exploration] | None = None
+
+    def theorem(self, name: str, settings: Any) -> Theorem | None:
+        """A theorem by its name at these settings; None if the paper has none of this name."""
+        if self.symbols is None:
+            return None
+        found = [t for t in self.theorems(self.symbols(settings), 1.0) if t.id == f"{self.id}/{name}"]
+        return found[0] if found else None
+
+
+def variants(statements: Sequence[Statement]) -> dict[str, Reading]:
+    """The readings that run experiments at settings of their own, by name."""
+    found: dict[str, Reading] = {}
+    for statement in statements:
+        for reading in statement.readings:
+            if reading.changes:
+                same = found.setdefault(reading.name, reading)
+                assert same.changes == reading.changes, f"two readings are called {reading.name!r}"
+    return found

@@ -17,7 +17,8 @@ from iclab.cli.console import OUT, say, warn
 from iclab.conformance import check_file
 from iclab.devices import cache_directory, prepare_jax, quick_compilation
 from iclab.errors import InputError, require
-from iclab.papers import PROFILES, library
+from iclab.authoring.paper import PROFILES
+from iclab.library import library
 from iclab.runs import reproduce as running
 from iclab.runs.store import environment
 from iclab.runs.sweep_target import settings_of

@@ -11,7 +11,7 @@ import tyro
 
 from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_claims, say, warn
 from iclab.errors import InputError, require
-from iclab.papers import free_symbols, library, theorems
+from iclab.library import free_symbols, library, theorems
 from iclab.report.comparison import Side, compare, print_comparison, render_comparison
 from iclab.report.theory import print_symbols, print_theorem
 from iclab.runs import reproduce as running

@@ -9,7 +9,7 @@ import tyro
 from rich.table import Table
 
 from iclab.cli.console import OUT, Changes, Ids, print_claims, say
-from iclab.papers import library, select
+from iclab.library import library, select
 from iclab.runs import reproduce as running
 from iclab.runs import sweep as sweeping
 from iclab.runs.options import pairs

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from iclab.errors import InputError, nearest, require
-from iclab.papers import PROFILES
+from iclab.authoring.paper import PROFILES
 
 
 def names_of(settings: Any) -> list[str]:

@@ -19,7 +19,7 @@ from iclab.devices import prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
 from iclab.experiments import Lab
-from iclab.papers import PROFILES
+from iclab.authoring.paper import PROFILES
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.sweeps import draw_sweep, tables
 from iclab.report.formats import duration

@@ -10,7 +10,8 @@ import xarray as xr
 
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
-from iclab.papers import Paper, default_settings, library, paper_from
+from iclab.authoring.paper import Paper
+from iclab.library import default_settings, library, paper_from
 from iclab.authoring.sources import split_file
 from iclab.runs.options import check_profile
 

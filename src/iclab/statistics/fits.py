@@ -137,6 +137,12 @@ def fit_exponent(data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bo
     )  # fmt: skip
 
 
+def fittable(data: xr.DataArray) -> bool:
+    """At least two settings have a seed that got there, and there are two seeds."""
+    reached = np.isfinite(data.values) & (data.values > 0)
+    return int(reached.any(axis=data.dims.index("seed")).sum()) >= 2 and data.sizes["seed"] >= 2
+
+
 def exponents_by_seed(data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bound = None) -> xr.DataArray:
     """One number per seed whose mean estimates the exponent: jackknife pseudo-values, n · all - (n-1) · all but this seed.
 

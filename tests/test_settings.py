@@ -1,4 +1,4 @@
-"""Settings inside settings: by name on the command line, in a manifest, in a sweep, between two runs, in the documentation."""
+"""Settings inside settings: by name in commands, manifests, sweeps, comparisons and the documentation."""
 
 import dataclasses
 import json
@@ -53,8 +53,9 @@ def test_a_group_is_made_once_with_all_its_values_and_its_complaint_names_it():
 @pytest.mark.parametrize("paper", WITH_GPT2)
 @pytest.mark.parametrize("profile", ["smoke", "quick", "paper"])
 def test_the_settings_of_a_manifest_are_those_of_the_run(paper, profile):
-    settings = override(PAPERS[paper].settings[profile], {"gpt2.depth": "5", "gpt2.half": "true", "gpt2.step_size": "2"})
-    assert settings.gpt2 == dataclasses.replace(PAPERS[paper].settings[profile].gpt2, depth=5, half=True, step_size=2.0)
+    before = PAPERS[paper].settings[profile]
+    settings = override(before, {"gpt2.depth": "5", "gpt2.half": "true", "gpt2.step_size": "2"})
+    assert settings.gpt2 == dataclasses.replace(before.gpt2, depth=5, half=True, step_size=2.0)
     kept = json.loads(json.dumps({"profile": profile, "settings": {paper: dataclasses.asdict(settings)}}))
     found = settings_of(kept, pathlib.Path("run"), PAPERS)[paper]
     assert found == settings and isinstance(found.gpt2, GPT2Training)

@@ -1,4 +1,4 @@
-"""GPT-2 on a paper's prompts: settings that a paper has as its field `gpt2`, so that all papers ask the same deep model.
+"""GPT-2 on a paper's prompts: the settings that papers have as their field `gpt2`, so that all ask the same deep model.
 
 All that a paper says of it is "the 3-layer 2-head real-world model GPT-2" (Section 5 of nonlinear-icl). Three layers,
 two heads and width 64 are the smallest model of Garg et al. (2022), on whose set-up the works it follows build. The

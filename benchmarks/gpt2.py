@@ -13,6 +13,7 @@ import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -22,9 +23,9 @@ from iclab.experiments import Recipe
 from iclab.losses import Loss, hinge, squared
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import gpt2 as chain_of_thought
-from iclab.authoring.deep import DeepSettings
 from iclab.papers.mamba_outliers import gpt2 as mamba_outliers
 from iclab.papers.nonlinear_icl import gpt2 as nonlinear_icl
+from iclab.settings import replaced
 from iclab.training import Member, Observer, train
 
 TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] = {
@@ -44,7 +45,7 @@ class Measured:
     loss: float
 
 
-def measure(paper: str, settings: DeepSettings, seeds: int, only: int | None) -> Measured:
+def measure(paper: str, settings: Any, seeds: int, only: int | None) -> Measured:
     """One training of all seeds, after a first call that compiles."""
     recipe, loss, observers = TRAININGS[paper]
     members = []
@@ -53,7 +54,7 @@ def measure(paper: str, settings: DeepSettings, seeds: int, only: int | None) ->
         key = ensemble.member_key(f"benchmark/gpt2/{paper}", seed)
         members.append(Member(key, made.world, made.model, made.training, made.watched))
     stacked = ensemble.stack(members)
-    schedule = settings.gpt2_record_at() if only is None else [0, only]
+    schedule = settings.gpt2.record_at() if only is None else [0, only]
     run = functools.partial(train, stacked, loss, observers=observers)
     began = time.perf_counter()
     run([0, 1])
@@ -82,10 +83,11 @@ def main() -> None:
         "|---|---|---|---|---|---|---|---|",
     ]
     for paper in arguments.papers.split(","):
-        for half in (0, 1):
-            settings = dataclasses.replace(PAPERS[paper].settings["paper"], gpt2_half=half, gpt2_width=arguments.width)
+        for half in (False, True):
+            changes = {"gpt2.half": half, "gpt2.width": arguments.width}
+            settings = replaced(PAPERS[paper].settings["paper"], changes)
             found = measure(paper, settings, arguments.seeds, arguments.only)
-            whole = settings.gpt2_steps
+            whole = settings.gpt2.steps
             total = found.training * whole / found.steps
             note = "measured" if found.steps == whole else f"estimated from {found.steps} steps"
             rate = arguments.seeds * found.steps / found.training

@@ -8,10 +8,11 @@ from jaxtyping import install_import_hook
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
-with install_import_hook("iclab", "typecheck.check"):
-    from iclab import cli, devices
+install_import_hook("iclab", "typecheck.check")  # for good: commands import what they need when they are run
 
-import jax
+import jax  # noqa: E402
+
+from iclab import cli, devices  # noqa: E402
 
 devices.use_all_cores()
 

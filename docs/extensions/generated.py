@@ -19,6 +19,7 @@ import reference
 from iclab.cli import COMMANDS
 from iclab.papers import PAPERS, Paper
 from iclab.report.mathematics import inline
+from iclab.settings import is_group, names_of, value_of
 from iclab.skeletons import text_of
 
 ROOT = Path(__file__).parents[2]
@@ -98,15 +99,22 @@ def unstated(paper: str) -> str:
 def settings(paper: str) -> str:
     """Every setting: name, the letter and remark that stand beside it in the source, values in the two profiles."""
     found = PAPERS[paper]
-    remarks: dict[str, str] = {}
-    for owner in reversed(type(_quick(found)).__mro__):
-        if dataclasses.is_dataclass(owner):
-            remarks |= {name: remark or remarks.get(name, "") for name, remark in FIELD.findall(inspect.getsource(owner))}
+    remarks = _remarks(_quick(found))
     lines = ["| setting | in the paper | quick | paper |", "|---|---|---|---|"]
-    for field in dataclasses.fields(_quick(found)):
-        quick, full = (getattr(found.settings[profile], field.name) for profile in ("quick", "paper"))
-        lines.append(f"| `{field.name}` | {_letters(remarks.get(field.name, ''))} | {quick} | {full} |")
+    for name in names_of(_quick(found)):
+        quick, full = (value_of(found.settings[profile], name) for profile in ("quick", "paper"))
+        lines.append(f"| `{name}` | {_letters(remarks.get(name, ''))} | {quick} | {full} |")
     return "\n".join(lines)
+
+
+def _remarks(settings: typing.Any) -> dict[str, str]:
+    """What stands behind every setting in the source, by its name; of those in a group too."""
+    found = dict(FIELD.findall(inspect.getsource(type(settings))))
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if is_group(value):
+            found |= {f"{field.name}.{name}": remark for name, remark in _remarks(value).items()}
+    return found
 
 
 def theorems(paper: str) -> str:

@@ -17,9 +17,9 @@ import types
 import warnings
 from pathlib import Path
 
-from iclab.errors import InputError, in_words, line_in, require
 from iclab.authoring.module import paper_of
 from iclab.authoring.paper import Paper
+from iclab.errors import InputError, PackageWarning, in_words, line_in, require
 
 GROUP = "iclab"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -65,10 +65,6 @@ def module_of(name: str, text: str) -> types.ModuleType:
 def user_paper(name: str, text: str) -> Paper:
     """The paper that a user's file defines."""
     return paper_of(name, f"{name}.py", module_of(name, text))
-
-
-class PackageWarning(UserWarning):
-    """An installed package registers something that cannot be used."""
 
 
 @functools.cache

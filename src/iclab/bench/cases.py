@@ -80,7 +80,7 @@ def _residual() -> Recipe:
 
 def _gpt2() -> Recipe:
     s = icl.Settings()
-    return Recipe(icl.recipe(s, 0.8).world, s.gpt2_model(s.train_length + 1), s.gpt2_training())
+    return Recipe(icl.recipe(s, 0.8).world, s.gpt2.model(s.train_length + 1), s.gpt2.training())
 
 
 def _gpt2_products(columns: int, tokens: int, model: GPT2Settings) -> float:

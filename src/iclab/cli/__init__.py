@@ -1,4 +1,7 @@
-"""The command line."""
+"""The command line.
+
+Commands import what they need when they are run: `iclab --help` and `iclab new` wait for neither JAX nor xarray.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from typing import Any
 
 import tyro
 
-from iclab.cli.console import warn
+import iclab
+from iclab.cli.console import say, warn
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.reading import claims, diff, figures, serve, theory
 from iclab.cli.running import list_claims, reproduce, sweep
-from iclab.errors import InputError
-from iclab.authoring.sources import PackageWarning
+from iclab.errors import InputError, PackageWarning
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_claims,
@@ -30,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "doctor": doctor,
 }
+ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` says which one this is."
 
 
 def _show_warning(
@@ -44,13 +48,16 @@ def _show_warning(
 
 def main() -> None:
     """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130."""
+    if sys.argv[1:] == ["--version"]:
+        say(f"iclab {iclab.__version__}")
+        return
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             tyro.extras.subcommand_cli_from_dict(
                 COMMANDS,
                 prog="iclab",
-                description="A laboratory for the theory of in-context learning.",
+                description=ABOUT,
                 sort_subcommands=False,
             )
     except InputError as error:

@@ -12,16 +12,8 @@ import tyro
 from rich.markup import escape
 
 from iclab import skeletons
-from iclab.bench import table as benchmarks
 from iclab.cli.console import OUT, say, warn
-from iclab.conformance import check_file
-from iclab.devices import cache_directory, prepare_jax, quick_compilation
 from iclab.errors import InputError, require
-from iclab.authoring.paper import PROFILES
-from iclab.library import library
-from iclab.runs import reproduce as running
-from iclab.runs.store import environment
-from iclab.runs.sweep_target import settings_of
 
 
 def new(
@@ -56,6 +48,9 @@ def check(
         file: A .py file.
         everything: Also check the worlds and models of iclab itself that the file uses.
     """
+    from iclab.conformance import check_file
+    from iclab.devices import prepare_jax, quick_compilation
+
     prepare_jax()
     with quick_compilation():
         findings = check_file(file, everything=everything)
@@ -91,6 +86,8 @@ def bench(
         against: Compare with such a file: the command fails where a ratio fell below 70 % of what it was.
         peer: Also measure eager PyTorch.
     """
+    from iclab.bench import table as benchmarks
+
     require(seconds > 0, f"--seconds is {seconds}; it must be positive.")
     require(members is None or members >= 1, f"--members is {members}; at least one model is needed.")
     if out is not None:
@@ -111,6 +108,12 @@ def bench(
 
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
+    from iclab.devices import cache_directory, prepare_jax
+    from iclab.papers import PROFILES, library
+    from iclab.runs import reproduce as running
+    from iclab.runs.store import environment
+    from iclab.runs.sweep_target import settings_of
+
     prepare_jax()
     for name, value in environment().items():
         say(f"{name}: {value}")

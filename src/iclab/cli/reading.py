@@ -11,15 +11,6 @@ import tyro
 
 from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_claims, say, warn
 from iclab.errors import InputError, require
-from iclab.library import free_symbols, library, theorems
-from iclab.report.comparison import Side, compare, print_comparison, render_comparison
-from iclab.report.theory import print_symbols, print_theorem
-from iclab.runs import reproduce as running
-from iclab.runs.options import check_names, check_profile, override, pairs
-from iclab.runs.redraw import redraw
-from iclab.runs.serving import Server
-from iclab.runs.store import read_manifest
-from iclab.runs.sweep_target import settings_of
 
 
 def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
@@ -28,6 +19,8 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
     Args:
         directory: The folder that `iclab reproduce` wrote.
     """
+    from iclab.runs import reproduce as running
+
     print_claims(running.read_claims(directory))
 
 
@@ -43,6 +36,8 @@ def figures(
         kind: pdf or svg for a paper, png for a slide.
         file: Where a .py file of yours is now that this run was of, if it has moved since. May be repeated.
     """
+    from iclab.runs.redraw import redraw
+
     written, notes = redraw(directory, kind, file)
     for path in written:
         say(str(path))
@@ -63,6 +58,8 @@ def serve(
         host: The interface to listen on. The default can be reached from this machine only; with another address everybody
             who reaches it can read the run.
     """
+    from iclab.runs.serving import Server
+
     with Server(directory, host, port) as server:
         say(f"{server.url} shows {directory}; Ctrl-C ends it.")
         if not server.loopback:
@@ -85,6 +82,10 @@ def diff(
         second: Another one.
         html: Also write the comparison as a page.
     """
+    from iclab.report.comparison import Side, compare, print_comparison, render_comparison
+    from iclab.runs import reproduce as running
+    from iclab.runs.store import read_manifest
+
     sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
     found = compare(*sides)
     print_comparison(OUT, found, COLOURS)
@@ -113,6 +114,11 @@ def theory(
         constant: The constant that Ω, O and Θ hide, the same one everywhere.
         changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
     """
+    from iclab.papers import free_symbols, library, theorems
+    from iclab.report.theory import print_symbols, print_theorem
+    from iclab.runs.options import check_names, check_profile, override, pairs
+    from iclab.runs.sweep_target import settings_of
+
     shelf, names = library(ids)
     wanted = theorems(names, papers=shelf.papers)
     papers = [paper for paper in shelf.papers.values() if any(theorem.paper == paper.id for theorem in wanted)]

@@ -9,11 +9,6 @@ import tyro
 from rich.table import Table
 
 from iclab.cli.console import OUT, Changes, Ids, print_claims, say
-from iclab.library import library, select
-from iclab.runs import reproduce as running
-from iclab.runs import sweep as sweeping
-from iclab.runs.options import pairs
-from iclab.runs.cluster import connect
 
 
 def list_claims(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
@@ -23,6 +18,8 @@ def list_claims(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreate
         ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2) or .py files. None: all papers.
         experiments: List the experiments of these claims instead: what `iclab sweep` takes.
     """
+    from iclab.papers import library, select
+
     shelf, names = library(ids)
     chosen = select(names, papers=shelf.papers)
     if experiments:
@@ -76,6 +73,10 @@ def reproduce(
             cluster.
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
+    from iclab.runs import reproduce as running
+    from iclab.runs.cluster import connect
+    from iclab.runs.options import pairs
+
     with connect(cluster) as (executor, _):
         run = running.reproduce(
             *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
@@ -113,6 +114,10 @@ def sweep(
             cluster.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
+    from iclab.runs import sweep as sweeping
+    from iclab.runs.cluster import connect
+    from iclab.runs.options import pairs
+
     with connect(cluster) as (executor, workers):
         run = sweeping.sweep(
             target, pairs("--grid", grid), profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),

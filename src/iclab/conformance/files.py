@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble
+from iclab.authoring.sources import split_file
 from iclab.claims import Claim, judge
 from iclab.conformance.findings import Finding, attempt, demand
 from iclab.conformance.models import check_model
@@ -26,8 +27,8 @@ from iclab.ensemble import shape_of
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.papers import Paper, default_settings, library
-from iclab.authoring.sources import split_file
 from iclab.planning import PlanningEngine
+from iclab.settings import is_group, names_of, value_of
 from iclab.training import State
 
 SEEDS = 3
@@ -130,16 +131,24 @@ def check_file(path: str, *, everything: bool = False) -> list[Finding]:
 
 
 def _settings(settings: Any) -> str:
-    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    _frozen(settings)
+    names = names_of(settings)
+    plain = [name for name in names if isinstance(value_of(settings, name), bool | int | float | str)]
+    others = [name for name in names if name not in plain]
+    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
+    return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
+
+
+def _frozen(settings: Any) -> None:
     demand(
         settings.__dataclass_params__.frozen,
         f"{type(settings).__name__} can be changed after it was made.",
         "Write @dataclasses.dataclass(frozen=True) above it: a run is known by its settings.",
     )
-    plain = [name for name, value in fields.items() if isinstance(value, bool | int | float | str)]
-    others = [name for name in fields if name not in plain]
-    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
-    return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if is_group(value):
+            _frozen(value)
 
 
 def _experiment(

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from iclab.report.page import number, template
+from iclab.settings import flat
 
 ABOUT = ("profile", "seeds", "version", "source")
 
@@ -105,8 +106,8 @@ def _settings(first: Side, second: Side) -> list[Difference]:
     found += [Difference(name, "source", digests[0][name], digests[1][name]) for name in both]
     before, after = one.get("settings", {}), two.get("settings", {})
     for paper in (paper for paper in before if paper in after):
-        names = dict.fromkeys([*before[paper], *after[paper]])
-        pairs = ((name, before[paper].get(name), after[paper].get(name)) for name in names)
+        old_values, new_values = flat(before[paper]), flat(after[paper])
+        pairs = ((name, old_values.get(name), new_values.get(name)) for name in old_values | new_values)
         found += [Difference(paper, name, old, new) for name, old, new in pairs if old != new]
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -12,16 +11,14 @@ import numpy as np
 
 from iclab.errors import InputError, nearest, require
 from iclab.authoring.paper import PROFILES
-
-
-def names_of(settings: Any) -> list[str]:
-    """The settings' names."""
-    return [field.name for field in dataclasses.fields(settings)]
+from iclab.settings import names_of, replaced, value_of
 
 
 def parse(settings: Any, option: str, name: str, text: str) -> Any:
     """The value that `text` means for this setting; its type is that of the value it has."""
-    before = getattr(settings, name)
+    before = value_of(settings, name)
+    settable = isinstance(before, bool | int | float | str)
+    require(settable, f"{option} {name}={text}: {name} is no number or text; change it in the file that defines it.")
     if isinstance(before, bool):
         require(text.lower() in ("true", "false"), f"{option} {name}={text}: {name} is true or false.")
         return text.lower() == "true"
@@ -37,7 +34,7 @@ def parse(settings: Any, option: str, name: str, text: str) -> Any:
 def override(settings: Any, changes: Mapping[str, str]) -> Any:
     """The settings with `--set` applied, for the names they have."""
     known = names_of(settings)
-    return dataclasses.replace(settings, **{n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
+    return replaced(settings, {n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
 
 
 def check_profile(profile: str) -> None:
@@ -49,8 +46,11 @@ def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any], al
     """Every name must be a setting of at least one of the owners (settings by id), or one of `also`."""
     known = sorted({name for settings in owners.values() for name in names_of(settings)} | set(also))
     for name in names:
-        if name not in known:
-            raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")
+        if name in known:
+            continue
+        inside = [setting for setting in known if setting.startswith(f"{name}.")]
+        require(not inside, f"{option} {name}: this is a group of settings; name one of them: {', '.join(inside)}.")
+        raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")
 
 
 def split(option: str, text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from iclab.errors import InputError, in_words, nearest, require
 from iclab.papers import Library, Paper, library, select
 from iclab.report.figures import FORMATS, picture
 from iclab.runs.store import Store, read_manifest
+from iclab.settings import rebuilt
 
 
 def redraw(directory: Path, kind: str, files: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
@@ -69,10 +70,9 @@ def _shelf(manifest: Mapping[str, Any], given: Sequence[str]) -> tuple[Library, 
 def settings_of(identity: Mapping[str, Any], directory: Path, papers: Mapping[str, Paper]) -> dict[str, Any]:
     """The settings of a run by paper, as its manifest says."""
     try:
-        return {
-            name: type(papers[name].settings[identity["profile"]])(**values) for name, values in identity["settings"].items()
-        }
-    except (KeyError, TypeError) as error:
+        kept = identity["settings"]
+        return {name: rebuilt(papers[name].settings[identity["profile"]], values) for name, values in kept.items()}
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{directory} was written by another version of iclab or of a file; its settings are not known here."
         ) from error

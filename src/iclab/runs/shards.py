@@ -27,6 +27,7 @@ from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.jobs import same_source
 from iclab.runs.store import to_bytes
 from iclab.runs.sweep_target import Loaded, Target, load
+from iclab.settings import replaced
 from iclab.training import Checkpoint, State
 
 POINT = "point"
@@ -51,7 +52,7 @@ class Shard:
 
 def settings_at(loaded: Loaded, base: Mapping[str, Any], point: Mapping[str, Any]) -> Any:
     """The settings of one point; they check themselves."""
-    settings = dataclasses.replace(loaded.settings, **{**base, **point})
+    settings = replaced(loaded.settings, {**base, **point})
     loaded.check(settings)
     return settings
 

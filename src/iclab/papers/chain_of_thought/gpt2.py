@@ -15,6 +15,8 @@ import xarray as xr
 from jaxtyping import Array, Key
 from matplotlib.figure import Figure
 
+from iclab.authoring.gpt2 import FEWER_SEEDS, TOPIC
+from iclab.authoring.paper import Experiment
 from iclab.claims import Check, Claim, Results, above, below, note
 from iclab.drawing import COLOURS, curve, heads_by_layer, panels, threshold
 from iclab.evaluation import errors, expect
@@ -26,8 +28,6 @@ from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.claims import PAPER, REQUIRED, TAU, UNIT, epsilon
 from iclab.papers.chain_of_thought.experiments import COMPARISON, FRACTIONS, standard
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, output_matrices, step_matrices, unstated_world
-from iclab.authoring.deep import FEWER_SEEDS, TOPIC
-from iclab.authoring.paper import Experiment
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
 from iclab.prompts import Prompt
@@ -47,7 +47,7 @@ def recipe(settings: Settings, seed: int) -> Recipe:
     """GPT-2 on the training prompts of the one-layer model, watched as that is."""
     s, one = settings, worlds.recipe(settings, seed)
     tokens = s.reasoning_steps * (s.train_length + 1)
-    return Recipe(one.world, s.gpt2_model(tokens), s.gpt2_training(), one.watched, one.arrays)
+    return Recipe(one.world, s.gpt2.model(tokens), s.gpt2.training(), one.watched, one.arrays)
 
 
 def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
@@ -63,7 +63,7 @@ def trained(lab: Lab) -> Trained:
     """The one training."""
     s: Settings = lab.settings
     recipes = {"GPT-2": lambda seed: recipe(s, seed)}
-    return lab.train("gpt2", recipes, s.gpt2_record_at(), (observe,), squared, at_most=s.gpt2_seeds)
+    return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
 
 
 def training(lab: Lab) -> xr.Dataset:
@@ -71,7 +71,7 @@ def training(lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     found = lab.evaluate(
         trained(lab), "convergence", errors(squared), lambda setting, seed, domain: worlds.recipe(s, seed).world,
-        {"domain": ("training prompts",)}, s.gpt2_prompts,
+        {"domain": ("training prompts",)}, s.gpt2.prompts,
     ).sel(domain="training prompts", drop=True)  # fmt: skip
     return trained(lab).history.assign(loss=found["squared"], error=found["error"])
 
@@ -92,11 +92,11 @@ def steps(lab: Lab) -> xr.Dataset:
     for model in (standard(lab), trained(lab)):
         chain = lab.evaluate(
             model, "gpt2 chain", chain_errors, lambda setting, seed, case: world(*cases[case], seed, Mode.chain),
-            {"case": tuple(cases)}, s.gpt2_prompts,
+            {"case": tuple(cases)}, s.gpt2.prompts,
         )["error"]  # fmt: skip
         direct = lab.evaluate(
             model, "gpt2 direct", errors(squared), lambda setting, seed, case: world(*cases[case], seed, Mode.direct),
-            {"case": ("Condition 1 fails",)}, s.gpt2_prompts,
+            {"case": ("Condition 1 fails",)}, s.gpt2.prompts,
         )["error"]  # fmt: skip
         fractions = chain.isel(case=slice(len(FRACTIONS))).rename(case="fraction").assign_coords(fraction=list(FRACTIONS))
         found = {
@@ -125,7 +125,7 @@ def _best_head(results: Results, step: int) -> xr.DataArray:
 
 def claims(s: Settings) -> tuple[Claim, ...]:
     """The rows on GPT-2."""
-    open_settings = (*s.gpt2_unstated(), *unstated_world(), f"l_ts = l_tr = {s.train_length} examples")
+    open_settings = (*s.gpt2.unstated(), *unstated_world(), f"l_ts = l_tr = {s.train_length} examples")
     needs = ("gpt2-training", "gpt2-steps")
     rows = (
         Claim(

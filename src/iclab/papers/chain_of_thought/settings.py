@@ -11,10 +11,10 @@ import functools
 
 import numpy as np
 
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
-from iclab.authoring.deep import SMOKE, DeepSettings
 from iclab.papers.chain_of_thought import theory
 from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning, reasoning
@@ -22,8 +22,8 @@ from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`, some with other values here."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d_X
     patterns: int = 20  # M
@@ -48,14 +48,10 @@ class Settings(DeepSettings):
     comparison_prompts: int = 250
     rate_steps: int = 1500  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
-    gpt2_step_size: float = 1e-3
-    gpt2_batch: int = 60  # every pattern × every step once, as for one layer
-    gpt2_steps: int = 400
-    gpt2_seeds: int = 4
-    gpt2_prompts: int = 1_000
+    # Its batch, too, has every pattern × every step once.
+    gpt2: GPT2Training = GPT2Training(step_size=1e-3, batch=60, steps=400, prompts=1_000)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
@@ -189,11 +185,11 @@ def symbols(settings: Settings) -> theory.Symbols:
 PROFILES = {
     "smoke": Settings(
         steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
-        longest_comparison=40, **SMOKE
+        longest_comparison=40, gpt2=Settings.gpt2.smoke(),
     ),
     "quick": Settings(),
     "paper": Settings(
         prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280,
-        gpt2_steps=2000, gpt2_seeds=32, gpt2_prompts=10_000,
+        gpt2=dataclasses.replace(Settings.gpt2, steps=2000, seeds=32, prompts=10_000),
     ),
 }  # fmt: skip

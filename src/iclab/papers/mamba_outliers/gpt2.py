@@ -11,12 +11,13 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.figure import Figure
 
+from iclab.authoring.gpt2 import FEWER_SEEDS, TOPIC
+from iclab.authoring.paper import Experiment
 from iclab.claims import Check, Claim, Results, above, below, note
 from iclab.drawing import COLOURS, curve, threshold
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.losses import hinge
-from iclab.authoring.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.mamba_outliers.claims import PAPER, RULE_WORDS, UNIT, epsilon, from_fraction, mamba_limit, up_to
 from iclab.papers.mamba_outliers.experiments import FRACTIONS, RULES
 from iclab.papers.mamba_outliers.settings import (
@@ -27,7 +28,6 @@ from iclab.papers.mamba_outliers.settings import (
     training_world,
     unstated_world,
 )
-from iclab.authoring.paper import Experiment
 from iclab.worlds.outliers import LabelRule
 
 TASKS = "18 tasks"
@@ -48,13 +48,13 @@ def recipe(settings: Settings) -> Recipe:
     """GPT-2 on the training prompts of the one-layer models."""
     s = settings
     world = training_world(s, TASK_SETS[TASKS], s.outlier_fraction)
-    return Recipe(world, s.gpt2_model(max(s.train_length, s.test_length) + 1), s.gpt2_training())
+    return Recipe(world, s.gpt2.model(max(s.train_length, s.test_length) + 1), s.gpt2.training())
 
 
 def trained(lab: Lab) -> Trained:
     """The one training."""
     s: Settings = lab.settings
-    return lab.train("gpt2", {TASKS: lambda seed: recipe(s)}, s.gpt2_record_at(), at_most=s.gpt2_seeds)
+    return lab.train("gpt2", {TASKS: lambda seed: recipe(s)}, s.gpt2.record_at(), at_most=s.gpt2.seeds)
 
 
 def outliers(lab: Lab) -> xr.Dataset:
@@ -66,12 +66,12 @@ def outliers(lab: Lab) -> xr.Dataset:
         lambda setting, seed, tasks, rule, magnitude, fraction: inference_world(
             s, fraction, magnitude, LabelRule[rule], shifts=shifts if tasks == "seen" else None
         ),
-        {"tasks": SEEN, "rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}, s.gpt2_trend_prompts,
+        {"tasks": SEEN, "rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}, s.gpt2.trend_prompts,
     )  # fmt: skip
     own = lab.evaluate(
         trained(lab), "convergence", errors(hinge),
         lambda setting, seed, tasks: training_world(s, shifts, s.outlier_fraction, every_task=tasks == "all"),
-        {"tasks": SEEN}, s.gpt2_prompts,
+        {"tasks": SEEN}, s.gpt2.prompts,
     )  # fmt: skip
     return found.assign(own_error=own["error"], training_loss=trained(lab).history["training_loss"])
 
@@ -96,7 +96,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
     for tasks, key, words in (("all", "", "all 30 tasks"), ("seen", "-seen", "the 18 tasks of its training")):
         for magnitude in MAGNITUDES:
             choice = f"κ_a' = {magnitude:g}, {words}"
-            open_settings = (*s.gpt2_unstated(), *unstated_world(s), f"trained on {TASKS}, tested on {words}")
+            open_settings = (*s.gpt2.unstated(), *unstated_world(s), f"trained on {TASKS}, tested on {words}")
             rows += [
                 Claim(
                     f"{PAPER}/beyond-gpt2-outliers{key}-magnitude{magnitude:g}", f"Beyond the paper: Theorems 1 and 2 asked of GPT-2, {choice}",

@@ -13,13 +13,13 @@ import functools
 
 import numpy as np
 
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
-from iclab.authoring.deep import SMOKE, DeepSettings
-from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.papers.mamba_outliers import theory
+from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.outliers import LabelRule, Placement, outliers
@@ -27,8 +27,8 @@ from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d
     relevant_patterns: int = 6  # M1
@@ -56,9 +56,9 @@ class Settings(DeepSettings):
     prompts: int = 10_000
     trend_prompts: int = 2_000
     rate_steps: int = 800  # T where exponents are measured
+    gpt2: GPT2Training = GPT2Training()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("outlier_fraction", "stack_outlier_fraction"):
             require_fraction(name, getattr(self, name))
             outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
@@ -219,10 +219,13 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 
 PROFILES = {
-    "smoke": Settings(steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250, **SMOKE),
+    "smoke": Settings(
+        steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250,
+        gpt2=Settings.gpt2.smoke(),
+    ),
     "quick": Settings(),
     "paper": Settings(
         steps=2000, stack_steps=3000, prompts=50_000, trend_prompts=10_000,
-        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=10_000,
+        gpt2=dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000),
     ),
 }  # fmt: skip

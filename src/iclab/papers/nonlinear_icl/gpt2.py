@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
+from iclab.authoring.paper import Experiment
 from iclab.ensemble import member_key
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
@@ -20,7 +21,6 @@ from iclab.losses import hinge
 from iclab.models.gpt2 import GPT2
 from iclab.papers.nonlinear_icl.experiments import FRACTIONS, LENGTHS, SUMS
 from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, as_tuples, in_domain, out_of_domain, unseen_tasks
-from iclab.authoring.paper import Experiment
 from iclab.probes.attention import attention_mass, by_head
 from iclab.probes.pruning import LARGEST, SMALLEST, LayerPruning, Pruning, prune_layer
 from iclab.prompts import Prompt
@@ -50,7 +50,7 @@ def recipe(settings: Settings, contexts: str) -> Recipe:
     length, shortest = s.train_length, s.gpt2_shortest_train if contexts == "varied" else None
     return Recipe(
         in_domain(s, s.matching_fraction, length, length, tasks, s.relevant_patterns, shortest),
-        s.gpt2_model(length + 1), s.gpt2_training(),
+        s.gpt2.model(length + 1), s.gpt2.training(),
         tuple(_domain(s, domain, s.test_matching_fraction, length) for domain in ("in", "out")),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def trained(lab: Lab) -> Trained:
     """Both trainings, in one program."""
     s: Settings = lab.settings
     recipes = {contexts: functools.partial(lambda c, seed: recipe(s, c), contexts) for contexts in CONTEXTS}
-    return lab.train("gpt2", recipes, s.gpt2_record_at(), (observe,), at_most=s.gpt2_seeds)
+    return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), at_most=s.gpt2.seeds)
 
 
 def training(lab: Lab) -> xr.Dataset:
@@ -80,7 +80,7 @@ def training(lab: Lab) -> xr.Dataset:
     found = lab.evaluate(
         trained(lab), "unseen", errors(hinge),
         lambda setting, seed, domain: _domain(s, domain, s.test_matching_fraction, s.train_length),
-        {"domain": ("in",)}, s.gpt2_prompts,
+        {"domain": ("in",)}, s.gpt2.prompts,
     ).sel(domain="in", drop=True)  # fmt: skip
     return trained(lab).history.assign(hinge=found["hinge"], error=found["error"])
 
@@ -94,7 +94,7 @@ def sums(lab: Lab) -> xr.Dataset:
         return lab.evaluate(
             trained(lab), name, errors(hinge),
             lambda setting, seed, total: out_of_domain(s, total, s.test_matching_fraction, length, length, size),
-            {"total": SUMS}, s.gpt2_prompts,
+            {"total": SUMS}, s.gpt2.prompts,
         )  # fmt: skip
 
     mild = evaluate("mild sums", s.irrelevant_size)
@@ -108,14 +108,14 @@ def lengths(lab: Lab) -> xr.Dataset:
     return lab.evaluate(
         trained(lab), "lengths", errors(hinge),
         lambda setting, seed, domain, fraction, length: _domain(s, domain, fraction, length),
-        {"domain": ("in", "out"), "fraction": FRACTIONS, "length": grid}, s.gpt2_trend_prompts,
+        {"domain": ("in", "out"), "fraction": FRACTIONS, "length": grid}, s.gpt2.trend_prompts,
     )  # fmt: skip
 
 
 def pruned(lab: Lab) -> xr.Dataset:
     """Errors after removing MLP neurons in one layer or in each of them ("all"), for the model with fixed contexts."""
     s: Settings = lab.settings
-    layers = {str(number + 1): number for number in range(s.gpt2_depth)} | {"all": EVERY_LAYER}
+    layers = {str(number + 1): number for number in range(s.gpt2.depth)} | {"all": EVERY_LAYER}
 
     def preparation(seed: int, domain: str, layer: str, order: str, rate: float) -> LayerPruning:
         key = member_key("nonlinear-icl/gpt2-pruning", seed)
@@ -124,7 +124,7 @@ def pruned(lab: Lab) -> xr.Dataset:
     return lab.evaluate(
         trained(lab).only("fixed"), "pruned", errors(hinge),
         lambda setting, seed, domain, **_: _domain(s, domain, s.test_matching_fraction, s.train_length),
-        {"domain": ("in", "out"), "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}, s.gpt2_trend_prompts,
+        {"domain": ("in", "out"), "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}, s.gpt2.trend_prompts,
         prune_layer, preparation,
     )  # fmt: skip
 

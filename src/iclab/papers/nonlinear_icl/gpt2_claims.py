@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import xarray as xr
 
+from iclab.authoring.gpt2 import FEWER_SEEDS, TOPIC
 from iclab.claims import Check, Claim, Results, above, below, note
-from iclab.authoring.deep import FEWER_SEEDS, TOPIC
 from iclab.papers.nonlinear_icl.claims import TAU, UNIT, epsilon
 from iclab.papers.nonlinear_icl.gpt2 import CONTEXTS
 from iclab.papers.nonlinear_icl.settings import Settings, unstated_world
@@ -65,10 +65,10 @@ def claims(s: Settings) -> tuple[Claim, ...]:
         "fixed": f"trained on contexts of {s.train_length} examples",
         "varied": f"trained on contexts of {s.gpt2_shortest_train} to {s.train_length} examples by turns",
     }
-    layers = tuple(str(number + 1) for number in range(s.gpt2_depth))
+    layers = tuple(str(number + 1) for number in range(s.gpt2.depth))
     rows = []
     for contexts in CONTEXTS:
-        open_settings = (*s.gpt2_unstated(), *unstated_world(s), f"contexts: {words[contexts]}; tested up to {s.train_length}")
+        open_settings = (*s.gpt2.unstated(), *unstated_world(s), f"contexts: {words[contexts]}; tested up to {s.train_length}")
         key = "" if contexts == "fixed" else "-varied"
         for name, threshold, suffix, bounds, word in (
             ("error", 0.01, "", UNIT, "0-1 error"),
@@ -113,7 +113,7 @@ def claims(s: Settings) -> tuple[Claim, ...]:
             ),
             ("gpt2-training", "generalisation"), "gpt2-training", open_settings, words[contexts],
         ))  # fmt: skip
-    open_settings = (*s.gpt2_unstated(), *unstated_world(s), f"contexts: {words['fixed']}")
+    open_settings = (*s.gpt2.unstated(), *unstated_world(s), f"contexts: {words['fixed']}")
     for domain, label in (("in", "in domain"), ("out", "out of domain")):
         rows.append(Claim(
             f"{PAPER}/beyond-gpt2-attention-{domain}", f"Beyond the paper: Figure 2(B) asked of GPT-2, {label}",

@@ -12,20 +12,20 @@ import functools
 
 import numpy as np
 
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
-from iclab.authoring.deep import SMOKE, DeepSettings
-from iclab.patterns import Patterns, mix, orthogonal_patterns
 from iclab.papers.nonlinear_icl import theory
+from iclab.patterns import Patterns, mix, orthogonal_patterns
 from iclab.training import Training
 from iclab.worlds.classification import Classification, classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.authoring.deep`."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d_X
     label_dimension: int = 30  # d_Y
@@ -56,11 +56,11 @@ class Settings(DeepSettings):
     rate_steps: int = 1000  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
+    gpt2: GPT2Training = GPT2Training()
     gpt2_task_shifts: int = 4  # U of GPT-2
     gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = ("label_dimension", "steps", "record_every", "prompts", "trend_prompts", "baseline_prompts", "batch",
@@ -239,11 +239,12 @@ def symbols(settings: Settings) -> theory.Symbols:
 
 PROFILES = {
     "smoke": Settings(
-        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2, **SMOKE
+        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2,
+        gpt2=Settings.gpt2.smoke(),
     ),
     "quick": Settings(),
     "paper": Settings(
         steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100,
-        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=4_000,
+        gpt2=dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=4_000),
     ),
 }  # fmt: skip

@@ -4,7 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, above, below, claim, curve, errors, hinge, panels, require_fraction, trend
+from iclab.authoring import (
+    Check,
+    Recipe,
+    Training,
+    above,
+    below,
+    claim,
+    curve,
+    errors,
+    hinge,
+    panels,
+    require_fraction,
+    trend,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import classification
@@ -67,7 +80,8 @@ def lengths(results, settings):
 
 figures = {"lengths": lengths}
 
-# A claim is a statement with at least one check: a number per seed, and a rule that is written before the first run. The
+# A claim is a statement with at least one check: a number per seed, and a rule that is written before the first run.
+# The
 # verdict compares the 95 % interval over seeds with the rule.
 claims = [
     claim(
@@ -82,7 +96,10 @@ claims = [
         "more-is-better",
         "The longer the context, the fewer mistakes.",
         Check(
-            "rank correlation of error and length", below(-0.5), lambda r: trend(r["experiment"]["error"], "length"), (-1, 1)
+            "rank correlation of error and length",
+            below(-0.5),
+            lambda r: trend(r["experiment"]["error"], "length"),
+            (-1, 1),
         ),
         Check(
             "error with 2 examples minus error with 16",

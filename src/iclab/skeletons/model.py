@@ -14,7 +14,9 @@ from iclab.worlds.tasks import cyclic_tasks
 
 
 class Kernel(eqx.Module):
-    """F = Σ_i y_i softmax_i(‖A x_i‖ ... ): labels weighted by how near A x_i is to A x_query. Its arrays are trained."""
+    """F = Σ_i y_i softmax_i(‖A x_i‖ ... ): labels weighted by how near A x_i is to A x_query. Its arrays are
+    trained.
+    """
 
     metric: jax.Array
     features: int = static(0)

@@ -13,7 +13,8 @@ from iclab.worlds.tasks import cyclic_tasks
 
 
 def sharpness(model, prompt):
-    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is present.
+    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is
+    present.
 
     An array with axes of its own names them: {"attention@context": trace.attention}.
     """
@@ -24,7 +25,9 @@ def sharpness(model, prompt):
 
 
 def observe(model, member, key):
-    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's world."""
+    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's
+    world.
+    """
     return expect(sharpness, model, member.world, key, batches=2)
 
 
@@ -52,7 +55,9 @@ def training(lab):
     """One training per seed, observed at 20 moments."""
     s = lab.settings
     model = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)
-    return lab.train("main", Recipe(world(s), model, Training(s.step_size, batch=32)), s.steps, (observe,), hinge).history
+    return lab.train(
+        "main", Recipe(world(s), model, Training(s.step_size, batch=32)), s.steps, (observe,), hinge
+    ).history
 
 
 experiments = {"training": training}
@@ -62,6 +67,11 @@ claims = [
         "sharpens",
         "Attention leaves the uniform distribution over 16 examples, of entropy log 16, for the query's own pattern.",
         Check("entropy at the end", below(float(np.log(16)) - 0.5), lambda r: r["training"]["entropy"].isel(step=-1)),
-        Check("rank correlation of entropy and time", below(-0.5), lambda r: trend(r["training"]["entropy"], "step"), (-1, 1)),
+        Check(
+            "rank correlation of entropy and time",
+            below(-0.5),
+            lambda r: trend(r["training"]["entropy"], "step"),
+            (-1, 1),
+        ),
     )
 ]

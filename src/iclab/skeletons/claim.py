@@ -20,7 +20,7 @@ from iclab.authoring import (
 )
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = (2, 4, 8, 16)  # of the test contexts
@@ -50,7 +50,7 @@ settings = {
 
 def world(s, length):
     """Where prompts come from; all lengths are one compiled program."""
-    return classification(
+    return Classification(
         orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
         matching_fraction=s.matching_fraction, context_length=length, maximum_length=max(LENGTHS),
     )  # fmt: skip

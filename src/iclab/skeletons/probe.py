@@ -8,7 +8,7 @@ import numpy as np
 from iclab.authoring import Check, Recipe, Training, below, claim, expect, hinge, trend
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 
@@ -45,7 +45,7 @@ settings = {"smoke": Settings(steps=5), "quick": Settings(), "paper": Settings(s
 
 def world(s):
     """Binary classification by one of four patterns."""
-    return classification(
+    return Classification(
         orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
         matching_fraction=s.matching_fraction, context_length=16,
     )  # fmt: skip

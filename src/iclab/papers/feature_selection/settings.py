@@ -17,7 +17,7 @@ from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
 from iclab.statements import Unstated
 from iclab.theorems import shared
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
@@ -136,7 +136,7 @@ def world(s: Settings, domain: str, length: int) -> Classification:
     embedding = np.zeros(s.label_dimension)
     embedding[0] = s.pattern_strength
     inside = domain == "in"
-    return classification(
+    return Classification(
         patterns(s) if inside else shifted_patterns(s),
         cyclic_tasks(s.relevant_patterns) if inside else all_tasks(3),
         label_embedding=embedding,

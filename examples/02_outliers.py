@@ -1,7 +1,8 @@
 """Two architectures under outliers: does Mamba's gate help where linear attention fails?
 
-Li et al. (Understanding Mamba in in-context learning with outliers) say that a gate learns to skip examples that carry an
-additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to 80 %.
+Li et al. (Understanding Mamba in in-context learning with outliers) say that a gate learns to skip examples that carry
+an additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to 80
+%.
 
     iclab reproduce examples/02_outliers.py          or, for a map: iclab sweep examples/02_outliers.py --grid magnitude=0.5,1,2
 """
@@ -11,7 +12,7 @@ import dataclasses
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import Check, Recipe, Training, above, below, claim, errors, hinge
+from iclab.authoring import Part, Recipe, Statement, Training, below, errors, hinge, larger, measured
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
 from iclab.patterns import orthogonal_patterns
@@ -34,7 +35,11 @@ class Settings:
     prompts: int = 2000
 
 
-settings = {"smoke": Settings(steps=10, prompts=250), "quick": Settings(), "paper": Settings(steps=10_000, prompts=20_000)}
+settings = {
+    "smoke": Settings(steps=10, prompts=250),
+    "quick": Settings(),
+    "paper": Settings(steps=10_000, prompts=20_000),
+}
 
 
 def world(s, fraction):
@@ -57,23 +62,32 @@ def experiment(lab):
     return xr.concat(parts, "setting")
 
 
-def error(results, model, fraction):
-    """The 0-1 error of one model at one fraction of outliers."""
-    return results["experiment"]["error"].sel(setting=model, fraction=fraction)
+error = measured("experiment", "error")
+mamba, linear = error.sel(setting="Mamba"), error.sel(setting="linear attention")
 
-
-claims = [
-    claim(
+statements = [
+    Statement(
         "gate-helps",
+        "Li et al., Theorems 1 to 4, in small",
         "With 60 % outliers Mamba makes fewer mistakes than linear attention without a gate.",
-        Check("error of linear attention minus error of Mamba", above(0.05),
-              lambda r: error(r, "linear attention", 0.6) - error(r, "Mamba", 0.6)),
-        source="Li et al., Theorems 1 to 4, in small",
+        (
+            Part(
+                "error of linear attention minus error of Mamba",
+                linear.sel(fraction=0.6) - mamba.sel(fraction=0.6),
+                larger(0.05),
+            ),
+        ),
     ),
-    claim(
+    Statement(
         "nothing-lost",
+        "",
         "Without outliers Mamba is as good.",
-        Check("error of Mamba minus error of linear attention", below(0.02),
-              lambda r: error(r, "Mamba", 0.0) - error(r, "linear attention", 0.0)),
+        (
+            Part(
+                "error of Mamba minus error of linear attention",
+                mamba.sel(fraction=0.0) - linear.sel(fraction=0.0),
+                below(0.02),
+            ),
+        ),
     ),
-]  # fmt: skip
+]

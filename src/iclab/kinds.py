@@ -21,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -59,6 +59,7 @@ class Finding:
     details: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
+@runtime_checkable
 class Rule(Protocol):
     """What a part of a statement is judged by. `low` and `high` are where a picture shows it."""
 

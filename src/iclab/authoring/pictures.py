@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -48,6 +48,7 @@ def label_of(data: xr.DataArray, name: str | None = None) -> str:
     return str(own.attrs.get(LABEL) or COMMON.get(plain, plain.replace("_", " ")))
 
 
+@runtime_checkable
 class Panel(Protocol):
     """One panel of a figure."""
 

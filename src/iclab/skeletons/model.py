@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, below, claim, errors, hinge, static
+from iclab.authoring import UNIT, Part, Recipe, Statement, Training, below, errors, hinge, measured, static
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
@@ -60,8 +60,8 @@ settings = {"smoke": Settings(steps=5, prompts=250), "quick": Settings(), "paper
 def world(s):
     """Binary classification by one of four patterns."""
     return Classification(
-        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
-        matching_fraction=s.matching_fraction, context_length=16,
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction, context_length=16,
     )  # fmt: skip
 
 
@@ -74,10 +74,11 @@ def experiment(lab):
     return tested.assign(training_loss=trained.history["training_loss"])
 
 
-claims = [
-    claim(
+statements = [
+    Statement(
         "learns",
+        "my note",
         "The learned metric sees the relevant patterns: fewer than one mistake in ten.",
-        Check("0-1 error", below(0.1), lambda r: r["experiment"]["error"], (0, 1)),
+        (Part("0-1 error", measured("experiment", "error"), below(0.1), UNIT),),
     )
 ]

@@ -5,7 +5,20 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, below, claim, expect, hinge, trend
+from iclab.authoring import (
+    SIGNED,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    apply,
+    below,
+    expect,
+    hinge,
+    measured,
+    smaller,
+    trend,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
@@ -46,8 +59,8 @@ settings = {"smoke": Settings(steps=5), "quick": Settings(), "paper": Settings(s
 def world(s):
     """Binary classification by one of four patterns."""
     return Classification(
-        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
-        matching_fraction=s.matching_fraction, context_length=16,
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction, context_length=16,
     )  # fmt: skip
 
 
@@ -62,16 +75,16 @@ def training(lab):
 
 experiments = {"training": training}
 
-claims = [
-    claim(
+entropy = measured("training", "entropy")
+
+statements = [
+    Statement(
         "sharpens",
+        "my note",
         "Attention leaves the uniform distribution over 16 examples, of entropy log 16, for the query's own pattern.",
-        Check("entropy at the end", below(float(np.log(16)) - 0.5), lambda r: r["training"]["entropy"].isel(step=-1)),
-        Check(
-            "rank correlation of entropy and time",
-            below(-0.5),
-            lambda r: trend(r["training"]["entropy"], "step"),
-            (-1, 1),
+        (
+            Part("entropy at the end", entropy.last(), below(float(np.log(16)) - 0.5)),
+            Part("rank correlation of entropy and time", apply(trend, entropy, "step"), smaller(0.5), SIGNED),
         ),
     )
 ]

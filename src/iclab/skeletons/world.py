@@ -6,15 +6,17 @@ import jax
 import jax.numpy as jnp
 
 from iclab.authoring import (
+    UNIT,
     BaseWorld,
-    Check,
+    Part,
     Recipe,
+    Statement,
     Training,
     below,
-    claim,
     errors,
     hinge,
     make_prompt,
+    measured,
     require,
     static,
 )
@@ -78,10 +80,11 @@ def experiment(lab):
     )
 
 
-claims = [
-    claim(
+statements = [
+    Statement(
         "learns",
+        "my note",
         "One layer of linear attention finds the separator: with 20 examples it errs on fewer than one query in four.",
-        Check("0-1 error with 20 examples", below(0.25), lambda r: r["experiment"]["error"].sel(length=20), (0, 1)),
+        (Part("0-1 error with 20 examples", measured("experiment", "error").sel(length=20), below(0.25), UNIT),),
     )
 ]

@@ -155,7 +155,7 @@ def test_list_names_claims_and_help_teaches(command):
         (["reproduce", "mamba-outliers", "--set", "outlier_fraction=1"], "outlier_fraction is 1.0"),
         (["reproduce", "mamba-outliers", "--set", "stack_depth=0"], "stack_depth is 0"),
         (["reproduce", "mamba-outliers", "--set", "gpt2.heads=3"], "gpt2: width 64 is not a multiple of heads 3"),
-        (["reproduce", "chain-of-thought", "--set", "gpt2.warmup=1"], "gpt2: warmup is 1.0; it is a share of the steps"),
+        (["reproduce", "chain-of-thought", "--set", "gpt2.warmup=1"], "gpt2: warmup is 1.0; it is a share of"),
         (["reproduce", "nonlinear-icl", "--set", "gpt2_shortest_train=21"], "gpt2_shortest_train is 21"),
         (["reproduce", "nonlinear-icl", "--set", "gpt2_task_shifts=5"], "gpt2_task_shifts is 5"),
     ],

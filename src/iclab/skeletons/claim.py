@@ -57,7 +57,8 @@ def world(s, length):
     """Where prompts come from; all lengths are one compiled program."""
     return Classification(
         orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
-        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction, context_length=length, maximum_length=max(LENGTHS),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction,
+        context_length=length, maximum_length=max(LENGTHS),
     )  # fmt: skip
 
 

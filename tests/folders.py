@@ -9,12 +9,14 @@ import sys
 import xarray as xr
 
 from iclab.papers import PAPERS
+from iclab.runs.judging import Judge
 from iclab.runs.reproduce import Run, read_claims
 from iclab.runs.store import Store
 
 PAPER = PAPERS["feature-selection"]
 SETTINGS = PAPER.settings["smoke"]
-CLAIMS = PAPER.claims(SETTINGS)
+STATEMENTS = PAPER.statements(SETTINGS)
+JUDGE = Judge({PAPER.id: PAPER}, {PAPER.id: SETTINGS})
 
 
 def smoke(out, *arguments):
@@ -29,13 +31,14 @@ def smoke(out, *arguments):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    results = {f"{path.parent.name}/{path.stem}": xr.load_dataset(path) for path in out.glob("results/*/*.nc")}
+    places = {path: path.relative_to(out / "results").with_suffix("").as_posix() for path in out.glob("results/**/*.nc")}
+    results = {name: xr.load_dataset(path) for path, name in places.items()}
     return Run(out, read_claims(out), results)
 
 
 def identity(**changes):
     return {
-        "ids": [claim.id for claim in CLAIMS], "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
+        "ids": [statement.id for statement in STATEMENTS], "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
         "settings": {PAPER.id: dataclasses.asdict(SETTINGS)},
     } | changes  # fmt: skip
 
@@ -44,7 +47,9 @@ def folder(path, run, names=tuple(PAPER.experiments)):
     """An open store at `path` with these experiments of the smoke run's feature-selection."""
     store = Store(path, identity())
     for name in names:
-        store.save_result(f"{PAPER.id}/{name}", run.results[f"{PAPER.id}/{name}"], 1.0)
+        for place in (f"{PAPER.id}/{name}", f"control/{PAPER.id}/{name}"):
+            if place in run.results:
+                store.save_result(place, run.results[place], 1.0)
     return store
 
 

@@ -82,13 +82,13 @@ def test_any_executor_gives_the_same_numbers_and_models(swept, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
 
 
-def test_reproduce_on_an_executor_gives_the_same_claims(tmp_path):
+def test_reproduce_on_an_executor_gives_the_same_answers(tmp_path):
     here = iclab.reproduce("feature-selection/fig1a", profile="smoke", out=tmp_path / "here", save_models=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         there = iclab.reproduce(
             "feature-selection/fig1a", profile="smoke", out=tmp_path / "there", save_models=True, executor=pool
         )
-    for a, b in zip(here.claims, there.claims, strict=True):
+    for a, b in zip(here.statements, there.statements, strict=True):
         assert a | {"seconds": 0} == b | {"seconds": 0}
     files = [sorted(p.relative_to(r.directory) for p in r.directory.glob("models/**/*.npz")) for r in (here, there)]
     assert files[0] == files[1] and len(files[0]) == 2

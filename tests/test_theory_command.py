@@ -3,7 +3,7 @@
 import pytest
 
 from iclab.cli.console import OUT
-from iclab.papers import theorems
+from iclab.library import theorems
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])

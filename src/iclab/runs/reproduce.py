@@ -79,6 +79,8 @@ def reproduce(
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
     statements = select(names, settings, only, shelf.papers)
+    if not PROFILES[profile].answers:
+        statements = [_at_one_size(statement) for statement in statements]
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
@@ -126,6 +128,12 @@ def reproduce(
     return Run(directory, entries, results)
 
 
+def _at_one_size(statement: Statement) -> Statement:
+    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
+    kept = tuple(reading for reading in statement.readings if not reading.changes)
+    return dataclasses.replace(statement, readings=kept) if kept else statement
+
+
 def _id(statement: Statement) -> str:
     """The id, with the reading where only one was asked for."""
     reading = statement.readings[0].name
@@ -157,7 +165,10 @@ def _jobs(
             }
             control = paper.unit == "seed"
             if wanted:
-                job = dataclasses.replace(mine, experiments=wanted, changes=changes, variant=name, control=control)
+                saved = like.save_models and not name  # models of a paper's own settings
+                job = dataclasses.replace(
+                    mine, experiments=wanted, changes=changes, variant=name, control=control, save_models=saved
+                )
                 assert job.settings is not None  # what a reading changes is refused before anything is run
                 jobs.append(job)
         whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import threading
 
@@ -9,9 +10,11 @@ import pytest
 from rich.console import Console
 
 import folders
+from iclab.papers import PAPERS
 from iclab.report.page import Section, command, render_page, strip
 from iclab.runs.serving import Server
 from iclab.runs.status import WatchedProgress, forget
+from iclab.tallies import Answer
 
 MEGABYTE = 1 << 20
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -31,6 +31,7 @@ from iclab.statistics.fits import fit_exponent, fittable
 LABEL = "long_name"
 COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
 MOST_PANELS = 6
+MOST_TICKS = 6
 Data = Expression | Mapping[str, Expression]
 
 
@@ -204,7 +205,8 @@ class Power:
                 formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
         else:
             axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
-        axis.set_xticks(x, [f"{value:.3g}" for value in x])
+        ticks = x[:: -(-len(x) // MOST_TICKS)]
+        axis.set_xticks(ticks, [f"{value:.0f}" if value >= 1000 else f"{value:.3g}" for value in ticks])
         axis.set_xticks([], minor=True)
         axis.set_xlabel(self.rule.symbol)
         axis.set_ylabel(self.y)

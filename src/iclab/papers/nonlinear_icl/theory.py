@@ -75,7 +75,9 @@ def iterations_of_proof(s: Symbols, constant: float = 1.0) -> Rate:
     """T of (83)."""
     powers = iterations(s).exponents | {"initial_scale": -2 / 3}
     formula = "T = Θ(η⁻¹ M1 δ^(-2/3) α^(-2/3) β^(-2/3) √log M1)"
-    return rate("iterations (83)", formula, s, powers, lambda at: math.sqrt(_log(at)), constant, "the proof's last line")
+    return rate(
+        "iterations (83)", formula, s, powers, lambda at: math.sqrt(_log(at)), constant, "the proof's last line"
+    )
 
 
 def iterations_of_output(s: Symbols, constant: float = 1.0) -> Rate:
@@ -83,7 +85,9 @@ def iterations_of_output(s: Symbols, constant: float = 1.0) -> Rate:
     powers = {"neurons": 2 / 3, "relevant_patterns": -1 / 3, "initial_scale": -2 / 3, "matching_fraction": -2 / 3,
               "pattern_strength": -2 / 3, "step_size": -1}  # fmt: skip
     formula = "T ~ η⁻¹ (m²/M1)^(1/3) (δ α β)^(-2/3)"
-    return rate("iterations (82)", formula, s, powers, constant=constant, note="(82) solved for T at a = m, without m ~ M1²")
+    return rate(
+        "iterations (82)", formula, s, powers, constant=constant, note="(82) solved for T at a = m, without m ~ M1²"
+    )
 
 
 def train_length(s: Symbols, constant: float = 1.0) -> Rate:
@@ -131,7 +135,9 @@ def training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
         at_least("(ii) batch, ε", "B >= Ω(ε⁻² log M1)", s.batch, c * s.error**-2 * _log(s)),
         at_least("(ii) batch, M1", "B >= Ω(M1 log M1)", s.batch, c * m1 * _log(s)),
         at_least("(iii) training length", "l_tr >= Ω(α⁻¹ log M1)", s.train_length, c * _log(s) / alpha),
-        at_least("(iii) training length, β", "l_tr >= Ω(1/(β² α))", s.train_length, c / (s.pattern_strength**2 * alpha)),
+        at_least(
+            "(iii) training length, β", "l_tr >= Ω(1/(β² α))", s.train_length, c / (s.pattern_strength**2 * alpha)
+        ),
         at_least("(iii) test length", "l_ts >= 1/α'", s.test_length, 1 / s.test_matching_fraction),
         at_least("(iv) iterations", "T >= Θ(η⁻¹ M1 (αβ)^(-2/3) √log M1)", s.steps, iterations(s, c).value),
         at_most("step size", "η <= 1", s.step_size, 1),
@@ -142,7 +148,9 @@ def training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
 def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     """All numbered statements with conditions or rates."""
     require_open_fraction(s, "error", "pruned_fraction")
-    require_above(0, s, "mixture_sum", "training_tasks", "matching_fraction", "test_matching_fraction", "pattern_strength")
+    require_above(
+        0, s, "mixture_sum", "training_tasks", "matching_fraction", "test_matching_fraction", "pattern_strength"
+    )
     require_above(1, s, "relevant_patterns")
     c, m1 = constant, s.relevant_patterns
     trained = training(s, c)

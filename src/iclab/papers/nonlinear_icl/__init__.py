@@ -1,16 +1,16 @@
 """nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
 
-Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py` and `gpt2.py` for what is run, `statements.py` for what
-is said and by which rule it is judged.
+Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py` and `gpt2.py` for what is run, `statements.py`
+for what is said and by which rule it is judged.
 """
 
+from iclab.papers.nonlinear_icl.beyond import statements
 from iclab.papers.nonlinear_icl.experiments import experiments as one_layer
 from iclab.papers.nonlinear_icl.explorer import explore
 from iclab.papers.nonlinear_icl.figures import figures, tables
 from iclab.papers.nonlinear_icl.gpt2 import experiments as deep
 from iclab.papers.nonlinear_icl.laws import experiments as rates
 from iclab.papers.nonlinear_icl.settings import check, settings, symbols, unstated
-from iclab.papers.nonlinear_icl.statements import statements
 from iclab.papers.nonlinear_icl.theory import theorems
 
 title = "How do nonlinear Transformers learn and generalize in in-context learning?"

@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from iclab import baselines
-from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect, hinge, labelled
+from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect, hinge
 from iclab.ensemble import member_key
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.explorer import explorer
@@ -32,6 +32,7 @@ PRUNED_FRACTIONS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # α' of Fig. 5B
 TASK_PATTERNS = (4, 6, 8)  # M1 of Fig. 7
 DOMAINS = ("in", "out")
 OBSERVED_BATCHES = 2
+Grid = Mapping[str, Sequence[Any]]
 ORDERS = {"smallest first": pruning.SMALLEST, "random": pruning.RANDOM, "largest first": pruning.LARGEST}
 PRUNED = {
     "no pruning": (pruning.SMALLEST, 0.0),
@@ -65,29 +66,19 @@ def low_alpha(lab: Lab) -> Trained:
     return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], (observe,))
 
 
-def tested(
-    lab: Lab,
-    trained: Trained,
-    name: str,
-    dims: Mapping[str, Sequence[Any]],
-    prompts: int,
-    own: Settings | None = None,
-    domain: str = "in",
-    **pruned: Any,
-) -> xr.Dataset:
-    """Loss and error over a grid of domains, α', l_ts and S_1; what the grid does not name is as in the settings (`own`)."""
-    s: Settings = own or lab.settings
-    usual = {"domain": domain, "fraction": s.test_matching_fraction, "length": s.test_length, "total": LARGEST_SUM}
+def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
+    """Loss and error over a grid of domains, α', l_ts and S_1.
+
+    What the grid does not name is as in the settings, `own` or the lab's, and `domain`; the rest of `more` prunes models.
+    """
+    s: Settings = more.pop("own", lab.settings)
+    usual: dict[str, Any] = {"domain": more.pop("domain", "in"), "total": LARGEST_SUM}
+    usual |= {"fraction": s.test_matching_fraction, "length": s.test_length}
 
     def where(setting: str, seed: int, **at: Any) -> Classification:
         return place(s, **{name: at.get(name, value) for name, value in usual.items()})
 
-    return labelled(lab.evaluate(trained, name, errors(hinge), where, dims, prompts, **pruned), **_labels(dims))
-
-
-def _labels(dims: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    known = {"total": "S₁ = a + b", "fraction": "matching fraction α'", "rate": "pruning rate", "length": "l_ts"}
-    return {name: label for name, label in known.items() if name in dims}
+    return lab.evaluate(trained, name, errors(hinge), where, dims, prompts, **more)
 
 
 def training(lab: Lab) -> xr.Dataset:
@@ -106,7 +97,7 @@ def sums(lab: Lab) -> xr.Dataset:
     return tested(lab, standard(lab), "sums", {"total": SUMS}, lab.settings.prompts, domain="out").isel(setting=0)
 
 
-def lengths_until(longest: int) -> dict[str, Sequence[Any]]:
+def lengths_until(longest: int) -> Grid:
     """The grid of Fig. 3B."""
     return {"domain": DOMAINS, "fraction": FRACTIONS, "length": [length for length in LENGTHS if length <= longest]}
 

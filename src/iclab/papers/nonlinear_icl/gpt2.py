@@ -1,8 +1,8 @@
-"""Does it survive in a deeper model? GPT-2 on the prompts of nonlinear-icl: Fig. 3 as in the paper, and two probes beyond it.
+"""Does it survive in a deeper model? GPT-2 on the prompts of nonlinear-icl: Fig. 3, and two probes beyond the paper.
 
-The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open that a
-one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query anywhere else. So it
-is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest context of its training.
+The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open that
+a one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query anywhere else.
+So it is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest of its training.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def trained(lab: Lab) -> Trained:
 def training(lab: Lab) -> xr.Dataset:
     """The observed training, and loss and error on the six unseen tasks."""
     s: Settings = lab.settings
-    found = tested(lab, trained(lab), "unseen", {"domain": ("in",)}, s.gpt2.prompts, deep(s)).isel(domain=0, drop=True)
+    found = tested(lab, trained(lab), "unseen", {"domain": ("in",)}, s.gpt2.prompts, own=deep(s)).isel(
+        domain=0, drop=True
+    )
     return trained(lab).history.assign(hinge=found["hinge"], error=found["error"])
 
 
@@ -78,15 +80,15 @@ def sums(lab: Lab) -> xr.Dataset:
     """Fig. 3A: out-of-domain error against S_1; "mild_..." with irrelevant parts no larger than in training, K' = K."""
     s: Settings = lab.settings
     mildly = dataclasses.replace(deep(s), shifted_irrelevant_size=s.irrelevant_size)
-    mild = tested(lab, trained(lab), "mild sums", {"total": SUMS}, s.gpt2.prompts, mildly, "out")
-    found = tested(lab, trained(lab), "sums", {"total": SUMS}, s.gpt2.prompts, deep(s), "out")
+    mild = tested(lab, trained(lab), "mild sums", {"total": SUMS}, s.gpt2.prompts, own=mildly, domain="out")
+    found = tested(lab, trained(lab), "sums", {"total": SUMS}, s.gpt2.prompts, own=deep(s), domain="out")
     return found.assign(mild_error=mild["error"], mild_hinge=mild["hinge"])
 
 
 def lengths(lab: Lab) -> xr.Dataset:
     """Fig. 3B: error against the test length for several α', in and out of domain."""
     s: Settings = lab.settings
-    return tested(lab, trained(lab), "lengths", lengths_until(s.train_length), s.gpt2.trend_prompts, deep(s))
+    return tested(lab, trained(lab), "lengths", lengths_until(s.train_length), s.gpt2.trend_prompts, own=deep(s))
 
 
 def pruned(lab: Lab) -> xr.Dataset:
@@ -101,7 +103,7 @@ def pruned(lab: Lab) -> xr.Dataset:
     dims = {"domain": DOMAINS, "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}
     how = {"prepare": prune_layer, "preparation": preparation}
     only = trained(lab).only("fixed")
-    return tested(lab, only, "pruned", dims, s.gpt2.trend_prompts, deep(s), **how).isel(setting=0)
+    return tested(lab, only, "pruned", dims, s.gpt2.trend_prompts, own=deep(s), **how).isel(setting=0)
 
 
 experiments = {

@@ -46,8 +46,9 @@ LAWS = {
         rivals={"M1^(-1/3) at fixed m, (82)": -1 / 3, "M1²": 2.0},
     ),
     "6a": Law(
-        "rate-length", "matching_fraction", LENGTH_FRACTIONS, "α", -1.0, on=(0.6, 1.0), dim="fraction", side="both", affine=True,
-        criteria=SMALL, variable="error", along="length", what="training examples", rivals={"α^(-2/3)": -2 / 3, "α⁻²": -2.0},
+        "rate-length", "matching_fraction", LENGTH_FRACTIONS, "α", -1.0, on=(0.6, 1.0), dim="fraction", side="both",
+        affine=True, criteria=SMALL, variable="error", along="length", what="training examples",
+        rivals={"α^(-2/3)": -2 / 3, "α⁻²": -2.0},
     ),
 }  # fmt: skip
 LAWS["6b"] = dataclasses.replace(LAWS["α"], side="both", affine=True)  # "linear in α^(-2/3)"
@@ -129,7 +130,7 @@ def phase(lab: Lab) -> xr.Dataset:
 
 
 def phase_guaranteed(lab: Lab) -> xr.Dataset:
-    """The same where every prompt has what Section 3.2 assumes: at least α'/2 of its examples carry the query's pattern."""
+    """The same where every prompt has what Section 3.2 assumes: at least α'/2 of its examples match the query."""
     s: Settings = lab.settings
 
     def where(setting: str, seed: int, fraction: float, length: int) -> Guaranteed:

@@ -1,8 +1,8 @@
 """Settings of nonlinear-icl (Section 5 of the paper), and the worlds they define.
 
-What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning and
-the number of tasks), l_tr = 20, U = 1 (6 training tasks) for the one-layer model and U = 4 (24 of the 30 tasks) for GPT-2, the
-out-of-domain mixtures. What it leaves open is in `unstated`.
+What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning
+and the number of tasks), l_tr = 20, U = 1 (6 training tasks) for the one-layer model and U = 4 (24 of the 30 tasks) for
+GPT-2, the out-of-domain mixtures. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
@@ -73,30 +73,25 @@ class Settings:
         )
         sizes += " neurons train_length test_length step_size initial_scale label_norm"
         require_positive(**{name: getattr(self, name) for name in sizes.split()})
-        require(
-            self.relevant_patterns >= 6,
-            f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use six training patterns.",
-        )
-        require(
-            self.test_length <= self.longest_test,
-            f"test_length is {self.test_length}, above longest_test {self.longest_test}.",
-        )
-        both = self.feature_dimension + self.label_dimension
-        require(
-            self.key_width >= self.feature_dimension and self.value_width >= both,
+        both, unseen = self.feature_dimension + self.label_dimension, self.relevant_patterns - 1
+        wide = self.key_width >= self.feature_dimension and self.value_width >= both
+        asked = {
+            f"relevant_patterns is {unseen + 1}; the out-of-domain mixtures use six training patterns.": unseen >= 5,
+            f"test_length is {self.test_length}, above longest_test {self.longest_test}.": (
+                self.test_length <= self.longest_test
+            ),
             f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
-            f"{self.value_width} at least feature_dimension + label_dimension {both}.",
-        )
-        require(
-            1 <= self.gpt2_shortest_train <= self.train_length,
-            f"gpt2_shortest_train is {self.gpt2_shortest_train}; it must lie in 1..{self.train_length}, the train_length.",
-        )
+            f"{self.value_width} at least feature_dimension + label_dimension {both}.": wide,
+            f"gpt2_shortest_train is {self.gpt2_shortest_train}; it must lie in 1..{self.train_length}, the train_length.": (
+                1 <= self.gpt2_shortest_train <= self.train_length
+            ),
+            "feature_dimension must be above 8, the largest M1 of Fig. 7.": self.feature_dimension > 8,
+        }
         for name in ("task_shifts", "gpt2_task_shifts"):
-            require(
-                1 <= getattr(self, name) < self.relevant_patterns - 1,
-                f"{name} is {getattr(self, name)}; below {self.relevant_patterns - 1} some tasks stay unseen.",
-            )
-        require(self.feature_dimension > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
+            shifts = getattr(self, name)
+            asked[f"{name} is {shifts}; below {unseen} some tasks stay unseen."] = 1 <= shifts < unseen
+        for words, met in asked.items():
+            require(met, words)
         patterns(self)  # refuses more patterns than dimensions, with a sentence
 
     @property
@@ -127,12 +122,12 @@ unstated = (
     Unstated("gpt2_shortest_train", (1, 2, 4), "where GPT-2 is trained on contexts of several lengths"),
     "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
     "κ' ~ U(-K', K'): the paper prints U(K', K')",
-    "ε is √(log M1 / B), the smallest for which condition (ii) holds; hidden constants are 1 unless a rule says otherwise",
+    "ε is √(log M1 / B), the smallest for which condition (ii) holds; hidden constants are 1 unless a rule says so",
 )
 
 
 @functools.lru_cache(maxsize=64)
-def patterns(s: Settings, relevant: int | None = None) -> Patterns:
+def patterns(s: Settings, relevant: int = 0) -> Patterns:
     """The training patterns; for another M1 than the settings' own, M2 = d_X - M1."""
     count = relevant or s.relevant_patterns
     others = s.irrelevant_patterns if count == s.relevant_patterns else s.feature_dimension - count
@@ -169,7 +164,7 @@ def in_domain(
     length: int,
     maximum: int,
     tasks: Tasks,
-    relevant: int | None = None,
+    relevant: int = 0,
     shortest: int | None = None,
 ) -> Classification:
     """Prompts on the training patterns and these tasks, with contexts of one length, or of `shortest` to `length`."""
@@ -208,10 +203,8 @@ def place(s: Settings, domain: str, fraction: float, length: int, total: float =
     return in_domain(s, fraction, length, s.longest_test, tasks)
 
 
-def recipe(
-    s: Settings, fraction: float | None = None, relevant: int | None = None, tasks: np.ndarray | None = None
-) -> Recipe:
-    """A training, by default on U M1 cyclic tasks; it is watched on unseen tasks and on the mixtures with S_1 = 1.28."""
+def recipe(s: Settings, fraction: float = 0.0, relevant: int = 0, tasks: np.ndarray | None = None) -> Recipe:
+    """A training, by default on U M1 cyclic tasks; watched on unseen tasks and on the mixtures with S_1 = 1.28."""
     fraction, count = fraction or s.matching_fraction, relevant or s.relevant_patterns
     tasks = cyclic_tasks(count, s.task_shifts) if tasks is None else tasks
     length, tested = s.train_length, s.test_matching_fraction
@@ -230,7 +223,7 @@ def recipe(
 
 
 def symbols(s: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 the largest of Fig. 3A."""
+    """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 that of Fig. 2."""
     shared = {f.name for f in dataclasses.fields(Settings)} & {f.name for f in dataclasses.fields(theory.Symbols)}
     return theory.Symbols(
         **{name: getattr(s, name) for name in shared},

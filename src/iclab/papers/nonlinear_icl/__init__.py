@@ -1,7 +1,7 @@
 """nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
 
-Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py` and `gpt2.py` for what is run, `statements.py`
-for what is said and by which rule it is judged.
+Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py` and `gpt2.py` for what is run, and
+`statements.py` for what is said and by which rule it is judged.
 """
 
 from iclab.papers.nonlinear_icl.beyond import statements

@@ -69,7 +69,7 @@ def low_alpha(lab: Lab) -> Trained:
 def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
     """Loss and error over a grid of domains, α', l_ts and S_1.
 
-    What the grid does not name is as in the settings, `own` or the lab's, and `domain`; the rest of `more` prunes models.
+    What the grid does not name is as in the settings (`own`, or the lab's) and `domain`; the rest of `more` prunes.
     """
     s: Settings = more.pop("own", lab.settings)
     usual: dict[str, Any] = {"domain": more.pop("domain", "in"), "total": LARGEST_SUM}

@@ -11,8 +11,8 @@ from iclab.papers.nonlinear_icl.settings import Settings, recipe
 
 WATCH = watching(looking.look)
 ABOUT = (
-    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the label "
-    "it pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
+    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the "
+    "label it pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
 )
 
 

@@ -38,16 +38,18 @@ def _seeds(s: Settings, title: str, columns: Mapping[str, tuple[str, dict[str, s
     return [Dots(f"{title}: {words}", data(name), rules=_limits(s)[name]) for name, words in WORDS.items()]
 
 
-def _both(title: str, data: Callable[[str], Data], along: str, by: str = "", **more: Any) -> list[Lines]:
-    """Error and loss out of domain beside each other."""
-    return [
-        Lines(f"{title} {words} out of domain", data(name), along, by, y=words, bounds=BOUNDS[name], **more)
-        for name, words in WORDS.items()
-    ]
+def _both(
+    title: str, data: Callable[[str], Data], along: str, by: str = "", own: Any = None, **more: Any
+) -> list[Lines]:
+    """Error and loss out of domain beside each other; `own` is what only one of them has."""
+    look = {
+        name: {"y": words, "bounds": BOUNDS[name], **more, **(own or {}).get(name, {})} for name, words in WORDS.items()
+    }
+    return [Lines(f"{title} {look[name]['y']} out of domain", data(name), along, by, **look[name]) for name in WORDS]
 
 
 def _domains(s: Settings) -> list[Dots]:
-    domains = {"all tasks": "all tasks", "unseen": "in", "out of domain": "out"}
+    domains = {"all tasks": "all tasks", "unseen": "in", "mixtures": "out"}
     columns = {words: ("generalisation", {"domain": domain}) for words, domain in domains.items()}
     return _seeds(s, "Theorems 3.3, 3.4", columns)
 
@@ -121,8 +123,9 @@ def fig3a(results: Results, s: Settings) -> Figure:
 
     dashed = tuple(f"{label}, K' = K" for label in GPT2.values())
     more: dict[str, Any] = {"x": "S₁ = a + b", "marks": {"S₁ = 1": 1.0}, "colours": (0, 1, 1, 2, 2), "dashed": dashed}
-    panels = _both("3(A)", lines, "total", seeds=True, **more)
-    return picture(results, *panels, width=5.0)
+    room = {"error": (0, 0.5), "hinge": (0, 1.1)}  # for the legend
+    own = {name: {"rules": rules, "limits": room[name]} for name, rules in _limits(s).items()}
+    return picture(results, *_both("3(A)", lines, "total", own=own, seeds=True, **more), width=5.0)
 
 
 def fig3b(results: Results, s: Settings) -> Figure:
@@ -226,7 +229,14 @@ def gpt2_pruning(results: Results, s: Settings) -> Figure:
     more: dict[str, Any] = {"x": "pruning rate", "marks": {"15 %": 0.15}, "bounds": UNIT, "limits": (-0.02, 1.02)}
     models = {"One layer": ("pruned", ""), "GPT-2 by layer": ("gpt2-pruned", "layer")}
     shown = [
-        Lines(f"{model}, {order}", measured(experiment, "error").sel(domain="out", order=order), "rate", by, **more)
+        Lines(
+            f"{model}, {order}",
+            measured(experiment, "error").sel(domain="out", order=order),
+            "rate",
+            by,
+            "layer {}",
+            **more,
+        )
         for order in ("smallest first", "largest first")
         for model, (experiment, by) in models.items()
     ]

@@ -44,7 +44,7 @@ def least_constant(loss: xr.DataArray, matching: float) -> xr.DataArray:
 
 
 def longer_for_fewer(error: xr.DataArray, threshold: float) -> xr.DataArray:
-    """Rank correlation with α' of the length from which on the error stays small; infinite where no length was enough."""
+    """Rank correlation with α' of the length from which on the error stays small; infinite where none was enough."""
     never = (error.isel(length=-1) >= threshold).all("fraction")
     return required(error, "length", threshold, "fraction").where(~never, np.inf)
 

@@ -75,16 +75,16 @@ class Settings:
         require_positive(**{name: getattr(self, name) for name in sizes.split()})
         both, unseen = self.feature_dimension + self.label_dimension, self.relevant_patterns - 1
         wide = self.key_width >= self.feature_dimension and self.value_width >= both
+        shortest, longest = self.gpt2_shortest_train, self.train_length
         asked = {
             f"relevant_patterns is {unseen + 1}; the out-of-domain mixtures use six training patterns.": unseen >= 5,
-            f"test_length is {self.test_length}, above longest_test {self.longest_test}.": (
-                self.test_length <= self.longest_test
-            ),
+            f"test_length is {self.test_length}, above longest_test {self.longest_test}.": self.test_length
+            <= self.longest_test,
             f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
             f"{self.value_width} at least feature_dimension + label_dimension {both}.": wide,
-            f"gpt2_shortest_train is {self.gpt2_shortest_train}; it must lie in 1..{self.train_length}, the train_length.": (
-                1 <= self.gpt2_shortest_train <= self.train_length
-            ),
+            f"gpt2_shortest_train is {shortest}; it must lie in 1..{longest}, the train_length.": 1
+            <= shortest
+            <= longest,
             "feature_dimension must be above 8, the largest M1 of Fig. 7.": self.feature_dimension > 8,
         }
         for name in ("task_shifts", "gpt2_task_shifts"):

@@ -1,7 +1,7 @@
 """The statements of nonlinear-icl and their rules.
 
-Rules were written before any of them was judged; a scouting run (8 seeds, in-domain errors only) had been seen, and of GPT-2
-its training loss in domain. Kinds, parts and readings came with the second version, after these results had been seen.
+Rules were written before any of them was judged; a scouting run (8 seeds, in-domain errors only) had been seen, and of
+GPT-2 its training loss in domain. Kinds, parts and readings came with the second version, after results had been seen.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,22 +24,22 @@ from iclab.papers.nonlinear_icl.settings import Settings, symbols
 KINDS = "Bounds are read as bounds, with a measured constant, since the second version; results had been seen by then."
 SCOUTED = (
     "Before GPT-2's rule was written its training loss in domain had been seen (2 seeds, three step sizes), and out of "
-    "domain only a model of 20 steps, at chance. Prompts per member were halved after the first run, to save time; rule "
-    f"unchanged, no verdict changed by it. {FEWER_SEEDS}"
+    "domain only a model of 20 steps, at chance. Prompts per member were halved after the first run, to save time; "
+    f"rule unchanged, no verdict changed by it. {FEWER_SEEDS}"
 )
 BEST = (
-    "The first run took the best baseline seed by seed and length by length, which favours the luckiest; it is now chosen "
-    "once, by its mean over seeds and lengths, and has more prompts. No verdict changed."
+    "The first run took the best baseline seed by seed and length by length, which favours the luckiest; it is now "
+    "chosen once, by its mean over seeds and lengths, and has more prompts. No verdict changed."
 )
 OVER_L = "The growth first compared the median over L with the median over all neurons; both are now over L."
 REGION = (
-    "Fig. 3(B) had been seen before the rule in l_ts was written. Test prompts that are guaranteed what Section 3.2 assumes "
-    f"came with the second version; before, all were drawn. {KINDS}"
+    "Fig. 3(B) had been seen before the rule in l_ts was written. Test prompts that are guaranteed what Section 3.2 "
+    f"assumes came with the second version; before, all were drawn. {KINDS}"
 )
 AFFINE = "The rule was an exponent within a quarter; 'linear in' is an affine fit since the second version."
 SHORTER = (
-    "In the first run lengths began at 2 examples and α at 0.3, and 2 were enough from α = 0.5 on; both now begin lower, and "
-    f"lengths end at 9 instead of 20. {AFFINE}"
+    "In the first run lengths began at 2 examples and α at 0.3, and 2 were enough from α = 0.5 on; both now begin lower, "
+    f"and lengths end at 9 instead of 20. {AFFINE}"
 )
 ALLOWED = {"step_size": 1.0, "irrelevant_patterns": 6}
 INSIDE = Reading("inside", "η = 1 and M2 = M1: all hypotheses are met", changes=ALLOWED)
@@ -116,7 +117,7 @@ def _components(s: Settings) -> list[Part]:
 
 def _directions(s: Settings, norm: float | None = None) -> list[Part]:
     norms, norm = measured("training", "neuron_norm").last(), small_norm(s) if norm is None else norm
-    found = {"found": 1 - apply(of.share, norms, norm), "found_as": "L = {:.0%} of the neurons"}
+    found: dict[str, Any] = {"found": 1 - apply(of.share, norms, norm), "found_as": "L = {:.0%} of the neurons"}
     feature, label = (measured("training", f"{name}_cosine").last() for name in ("feature", "label"))
     mean = apply(of.share_of_large, feature, norms, norm, 1 - 1 / s.irrelevant_patterns)
     sign = apply(of.share_of_large, label, norms, norm, 1 - 1 / s.relevant_patterns)
@@ -140,7 +141,8 @@ def statements(s: Settings) -> list[Statement]:
         )
         for fraction in (0.6, 0.8)
     }
-    smallest = {name: measured("pruned", name).sel(order="smallest first", domain="out") for name in ("error", "hinge")}
+    smallest = [measured("pruned", name).sel(order="smallest first", domain="out") for name in ("error", "hinge")]
+    small = apply(of.share, measured("pruned", "neuron_norm"), norm)
     scales = (  # what, in words, its limit, the limit of Fig. 3B, the rule for being small, its range, its readings
         ("error", "0-1 error", 0.01, 0.05, below, UNIT, IN_ERROR),
         ("hinge", "hinge loss", eps, eps, big_o, (0.0, np.inf), IN_LOSS),
@@ -148,8 +150,8 @@ def statements(s: Settings) -> list[Statement]:
     return [
         Statement(
             "thm3.3", "Theorem 3.3",
-            "Trained on M1 of the M1(M1-1) tasks for T iterations (10), the model answers all of them, seen and unseen, with "
-            "loss O(ε), if test prompts have l_ts >= 1/α' examples (9).",
+            "Trained on M1 of the M1(M1-1) tasks for T iterations (10), the model answers all of them, seen and unseen, "
+            "with loss O(ε), if test prompts have l_ts >= 1/α' examples (9).",
             (
                 Part("(11) loss over all tasks", hinge.sel(domain="all tasks"), big_o(eps), readings=trained),
                 Part("(11) loss over unseen tasks", hinge.sel(domain="in"), big_o(eps), readings=trained),
@@ -159,7 +161,7 @@ def statements(s: Settings) -> list[Statement]:
                      suffices(0.05), UNIT),
             ),
             (
-                Reading("", "every test prompt has the matching examples that Section 3.2 assumes", experiments=GUARANTEED),
+                Reading("", "test prompts have the matching examples that Section 3.2 assumes", experiments=GUARANTEED),
                 Reading("drawn", "test examples are drawn, as in Section 5: some short prompts have none that matches"),
                 dataclasses.replace(INSIDE, experiments=GUARANTEED),
             ),
@@ -169,7 +171,7 @@ def statements(s: Settings) -> list[Statement]:
                   "m, M2 and B are the same at every M1; √log M1 adds about 0.25 to the exponent over this range"),
         ),
         Statement(
-            "thm3.4", "Theorem 3.4", "Out of domain, on mixtures with coefficients that sum to 1 or more, the loss is O(ε) too.",
+            "thm3.4", "Theorem 3.4", "Out of domain, on mixtures with coefficients that sum to >= 1, the loss is O(ε) too.",
             (
                 Part("(13) loss at S_1 = 1.28", hinge.sel(domain="out"), big_o(eps)),
                 Part("(13) largest loss over S_1 >= 1", measured("sums", "hinge").sel(total=slice(1, 2)).max("total"),
@@ -180,14 +182,14 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "thm3.7", "Theorem 3.7",
-            "A constant fraction of neurons grows; removing the others changes little, removing these costs at least Ω(R).",
+            "A constant fraction of neurons grows; removing the others changes little, removing these costs Ω(R).",
             tuple(_at(s, _pruning, STATED, INSIDE)), (STATED, INSIDE), figure="fig5a", afterwards=KINDS,
-            ours=("α = 0.6 in training; Ω(1) in (14) read as: above M2^(-1/2)", "|L| and the constant of (16): above 0.1"),
+            ours=("α = 0.6 in training; Ω(1) in (14): above M2^(-1/2)", "|L|/m and the constant of (16): above 0.1"),
         ),
         Statement(
             "prop4.1", "Proposition 4.1",
-            "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other components are "
-            "O(√log M1 (1/M1 + 1/M2)).",
+            "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other components "
+            "are O(√log M1 (1/M1 + 1/M2)).",
             (
                 *_at(s, _components, STATED, INSIDE, CYCLES),
                 *(Part(f"(18, 19) over (17), {side}, in domain, at several M1",
@@ -201,15 +203,15 @@ def statements(s: Settings) -> list[Statement]:
             "cor4.3", "Corollary 4.3",
             "Attention concentrates on contexts with the query's pattern: mass at least 1 - Θ(M1^-C) for any C > 1.",
             tuple(
-                Part(f"(20) attention elsewhere, {words}, C = {power}", 1 - mass[domain].last(), big_o(m1**-power), UNIT, at)
-                for power, at in ((2, (*trained, CYCLES.name)), (1, ("C=1",))) for domain, words in DOMAINS.items()
+                Part(f"(20) attention elsewhere, {words}, C = {c}", 1 - mass[domain].last(), big_o(m1**-c), UNIT, at)
+                for c, at in ((2, (*trained, CYCLES.name)), (1, ("C=1",))) for domain, words in DOMAINS.items()
             ),
             (STATED, Reading("C=1", "the proof, (78) and (92), gives C = 1"), INSIDE, CYCLES), figure="fig2ab",
             ours=("C = 2",), afterwards=f"The reading C = 1 came with the second version. {KINDS}",
         ),
         Statement(
             "prop4.5", "Proposition 4.5",
-            "Neurons in L read all relevant patterns alike (21) and the label embedding with the sign of their readout (22).",
+            "Neurons in L read all relevant patterns alike (21), and label embeddings with the sign of their readout (22).",
             (*_at(s, _directions, STATED, INSIDE),
              *(dataclasses.replace(part, readings=("norm>1",)) for part in _directions(s, 1.0))),
             (STATED, Reading("norm>1", "L = {‖r_i‖ >= Ω(1)}, the first line of (14), with a constant of 1"), INSIDE),
@@ -218,7 +220,7 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "fig2a", "Figure 2(A)",
-            "Out of domain, ‖W_Q p‖ and ‖W_K p‖ are close to their component along the relevant pattern and grow in training.",
+            "Out of domain, ‖W_Q p‖ and ‖W_K p‖ are close to their component along the relevant pattern, and grow.",
             (
                 *(Part(f"{side}: component along / norm", along.last() / whole.last(), above(0.9), UNIT)
                   for side, (along, whole) in out.items()),
@@ -241,15 +243,15 @@ def statements(s: Settings) -> list[Statement]:
                 name, f"Figure 2({name[-1].upper()})", words,
                 (
                     Part(f"median angle of the {part} part, degrees",
-                         apply(of.median_angle, measured("training", f"{part}_cosine").last(), norms, norm), below(30), (0, 180)),
+                         apply(of.median_angle, measured("training", f"{part}_cosine").last(), norms, norm), below(30)),
                     Part(f"median norm of the {part} part, last / first",
                          apply(of.growth, measured("training", f"{part}_norm"), norms, norm), above(1, "order")),
                 ),
                 figure="fig2cd", ours=("'close to': within 30 degrees, median over L",), afterwards=OVER_L,
             )
             for name, part, words in (
-                ("fig2c", "feature", "The feature part of most neurons turns towards the mean relevant pattern and grows."),
-                ("fig2d", "label", "The label part of neurons turns towards q for a_i > 0, towards -q for a_i < 0, and grows."),
+                ("fig2c", "feature", "The feature part of most neurons turns towards the mean pattern and grows."),
+                ("fig2d", "label", "The label part turns towards q for a_i > 0, towards -q for a_i < 0, and grows."),
             )
         ),
         Statement(
@@ -257,9 +259,9 @@ def statements(s: Settings) -> list[Statement]:
             "The out-of-domain classification error is below 0.01 when S_1 >= 1 and deviates from 0 when S_1 < 1.",
             tuple(
                 Part(f"{which} {words} over S_1 {where}", value, rule, bounds, at)
-                for name, words, limit, _, small, bounds, at in scales
+                for name, words, limit, _, within_limit, bounds, at in scales
                 for which, where, value, rule in (
-                    ("largest", ">= 1", measured("sums", name).sel(total=slice(1, 2)).max("total"), small(limit)),
+                    ("largest", ">= 1", measured("sums", name).sel(total=slice(1, 2)).max("total"), within_limit(limit)),
                     ("smallest", "< 1", measured("sums", name).sel(total=slice(0, 0.99)).min("total"), above(limit)),
                 )
             ),
@@ -271,17 +273,18 @@ def statements(s: Settings) -> list[Statement]:
             "A longer test context is needed when the matching fraction α' is smaller, in and out of domain.",
             tuple(
                 Part(f"rank correlation of required length with α', by {words}, {label}",
-                     apply(of.longer_for_fewer, measured("lengths", name).sel(domain=domain), limit), smaller(), SIGNED, at)
+                     apply(of.longer_for_fewer, measured("lengths", name).sel(domain=domain), limit), smaller(),
+                     SIGNED, at)
                 for name, words, _, limit, _, _, at in scales for domain, label in DOMAINS.items()
             ),
             _models("lengths"), figure="fig3b",
             ours=("required length: smallest l_ts from which on the 0-1 error stays below 0.05, the loss below ε",),
-            afterwards=f"{SCOUTED} A length that was never enough ranked last until the second version; where none was, at any "
-            "α', nothing is said now.",
+            afterwards=f"{SCOUTED} A length that was never enough ranked last until the second version; where none was, at "
+            "any α', nothing is said now.",
         ),
         Statement(
             "fig4a", "Figure 4(A)",
-            "With α' = 0.8 the advantage of in-context learning over classifiers fitted to the context is not significant.",
+            "With α' = 0.8 in-context learning has no significant advantage over classifiers fitted to the context.",
             (Part("best baseline's error minus the Transformer's", gap[0.8], below(0.05, "order")),),
             BY_DOMAIN, figure="fig4", afterwards=BEST, ours=("'not significant': below 0.05, mean over lengths",),
         ),
@@ -292,35 +295,36 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "fig5a", "Figure 5(A)",
-            "About 15 % of the neurons are small; removing up to that many, smallest first, does not hurt out of domain; beyond, "
-            "the error grows.",
+            "About 15 % of the neurons are small; removing up to that many, smallest first, does not hurt out of domain; "
+            "beyond, the error grows.",
             (
-                Part("fraction of neurons with ‖r_i‖ <= M2^(-1/2)", apply(of.share, measured("pruned", "neuron_norm"), norm),
-                     within(0.05, 0.25), UNIT),
-                *(Part(f"rise of the {words} at pruning rate 0.15", smallest[name].sel(rate=0.15) - smallest[name].sel(rate=0.0),
-                       below(limit), readings=at) for name, words, limit, *_, at in scales),
+                Part("fraction of neurons with ‖r_i‖ <= M2^(-1/2)", small, within(0.05, 0.25), UNIT),
+                *(Part(f"rise of the {words} at pruning rate 0.15", pruned.sel(rate=0.15) - pruned.sel(rate=0.0),
+                       below(limit), readings=at)
+                  for (name, words, limit, *_, at), pruned in zip(scales, smallest, strict=True)),
                 *(Part(f"rank correlation of {words} with pruning rate from 0.15 on",
-                       apply(trend, smallest[name].sel(rate=slice(0.15, 1)), "rate"), larger(), SIGNED, at)
-                  for name, words, *_, at in scales),
+                       apply(trend, pruned.sel(rate=slice(0.15, 1)), "rate"), larger(), SIGNED, at)
+                  for (name, words, *_, at), pruned in zip(scales, smallest, strict=True)),
             ),
             (Reading("error", "the figure's own"), Reading("loss", "in the loss of Theorem 3.7")), figure="fig5a",
-            ours=("tolerance on 15 %: 10 percentage points", "'does not hurt': the error rises by less than 0.01, the loss by ε"),
+            ours=("tolerance on 15 %: 10 percentage points", "'does not hurt': error rises by < 0.01, the loss by < ε"),
         ),
         Statement(
             "fig5b", "Figure 5(B)", "A larger matching fraction α' improves the pruned model.",
             (Part("rank correlation of error with α'", apply(trend, measured("pruned-fractions", "error"), "fraction"),
                   smaller(), SIGNED),),
-            tuple(Reading(kind.replace(" ", "-"), "which neurons are pruned is not said", {"kind": kind}) for kind in PRUNED),
+            tuple(Reading(kind.replace(" ", "-"), "which are pruned is not said", {"kind": kind}) for kind in PRUNED),
             figure="fig5b",
         ),
         Statement(
-            "fig6a", "Figure 6, left", "The required length of the training prompt is linear in α^(-1).", (LAWS["6a"].part(),),
-            figure="fig6", table="rates", afterwards=SHORTER,
-            ours=("the number of iterations is the same for every length", "required: 0-1 error on unseen tasks below 0.05"),
+            "fig6a", "Figure 6, left", "The required length of the training prompt is linear in α^(-1).",
+            (LAWS["6a"].part(),), figure="fig6", table="rates", afterwards=SHORTER,
+            ours=("required: 0-1 error on unseen tasks below 0.05 after as many iterations as at every other length",),
         ),
         Statement(
-            "fig6b", "Figure 6, right", "The required number of training iterations is linear in α^(-2/3).", (LAWS["6b"].part(),),
-            figure="fig6", table="rates", ours=("required: training loss on fresh prompts below 0.1",), afterwards=AFFINE,
+            "fig6b", "Figure 6, right", "The required number of training iterations is linear in α^(-2/3).",
+            (LAWS["6b"].part(),), figure="fig6", table="rates", afterwards=AFFINE,
+            ours=("required: training loss on fresh prompts below 0.1",),
         ),
         Statement(
             "fig7", "Figure 7",

@@ -28,8 +28,8 @@ def statements(s: Settings) -> list[Statement]:
         *stated(s),
         Statement(
             "gpt2-fig3a-mild", "Beyond: Figure 3(A) on GPT-2 with K' = K",
-            "With irrelevant parts no larger than in training, GPT-2's out-of-domain 0-1 error is below 0.01 when S_1 >= 1 "
-            "and deviates from 0 when S_1 < 1.",
+            "With irrelevant parts no larger than in training, GPT-2's out-of-domain 0-1 error is below 0.01 when "
+            "S_1 >= 1 and deviates from 0 when S_1 < 1.",
             (
                 Part("largest 0-1 error over S_1 >= 1", mild.sel(total=slice(1, 2)).max("total"), below(0.01), UNIT),
                 Part("smallest 0-1 error over S_1 < 1", mild.sel(total=slice(0, 0.99)).min("total"), above(0.01), UNIT),
@@ -57,8 +57,8 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "gpt2-pruning", "Beyond: Theorem 3.7 and Figure 5(A) asked of GPT-2's MLPs",
-            "In no layer, nor in all at once, does removing the 15 % smallest neurons hurt; removing the largest first in "
-            "all layers does, the more the more of them.",
+            "In no layer, nor in all at once, does removing the 15 % smallest neurons hurt; removing the largest first "
+            "in all layers does, the more the more of them.",
             (
                 *(Part(f"rise of the error at pruning rate 0.15, {words}",
                        error.sel(layer=layer, rate=0.15) - error.sel(layer=layer, rate=0.0), below(0.01))

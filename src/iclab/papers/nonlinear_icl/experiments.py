@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,18 +68,32 @@ def low_alpha(lab: Lab) -> Trained:
 
 
 def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
-    """Loss and error over a grid of domains, α', l_ts and S_1.
+    """Loss and error over a grid of domains, α', l_ts (up to the longest) and S_1; one setting has no dimension.
 
-    What the grid does not name is as in the settings (`own`, or the lab's) and `domain`; the rest of `more` prunes.
+    What the grid does not name is as in the settings (`own` of the lab's) and `domain`; the rest of `more` prunes.
     """
-    s: Settings = more.pop("own", lab.settings)
+    s: Settings = more.pop("own", lambda settings: settings)(lab.settings)
     usual: dict[str, Any] = {"domain": more.pop("domain", "in"), "total": LARGEST_SUM}
     usual |= {"fraction": s.test_matching_fraction, "length": s.test_length}
+    grid = {key: [at for at in values if key != "length" or at <= s.longest_test] for key, values in dims.items()}
 
     def where(setting: str, seed: int, **at: Any) -> Classification:
-        return place(s, **{name: at.get(name, value) for name, value in usual.items()})
+        return place(s, **{key: at.get(key, value) for key, value in usual.items()})
 
-    return lab.evaluate(trained, name, errors(hinge), where, dims, prompts, **more)
+    found = lab.evaluate(trained, name, errors(hinge), where, grid, prompts, **more)
+    return found.isel(setting=0) if found.sizes["setting"] == 1 else found
+
+
+def asked(
+    model: Callable[[Lab], Trained], name: str, about: str, dims: Grid, prompts: str, cost: float = 3, **more: Any
+) -> Experiment:
+    """An experiment that tests a model over a grid; `prompts` is the setting with their number."""
+
+    def run(lab: Lab) -> xr.Dataset:
+        return tested(lab, model(lab), name, dims, operator.attrgetter(prompts)(lab.settings), **more)
+
+    run.__doc__ = about
+    return Experiment(run, cost)
 
 
 def training(lab: Lab) -> xr.Dataset:
@@ -86,34 +101,12 @@ def training(lab: Lab) -> xr.Dataset:
     return standard(lab).history.isel(setting=0)
 
 
-def generalisation(lab: Lab) -> xr.Dataset:
-    """Theorems 3.3 and 3.4: all tasks, unseen tasks, and out of domain with S = (1.28, √2, √2)."""
-    dims = {"domain": ("all tasks", *DOMAINS)}
-    return tested(lab, standard(lab), "generalisation", dims, lab.settings.prompts).isel(setting=0)
-
-
-def sums(lab: Lab) -> xr.Dataset:
-    """Fig. 3A: out-of-domain error against S_1."""
-    return tested(lab, standard(lab), "sums", {"total": SUMS}, lab.settings.prompts, domain="out").isel(setting=0)
-
-
-def lengths_until(longest: int) -> Grid:
-    """The grid of Fig. 3B."""
-    return {"domain": DOMAINS, "fraction": FRACTIONS, "length": [length for length in LENGTHS if length <= longest]}
-
-
-def lengths(lab: Lab) -> xr.Dataset:
-    """Fig. 3B: error against the test length for several α', in and out of domain."""
-    s: Settings = lab.settings
-    return tested(lab, standard(lab), "lengths", lengths_until(s.longest_test), s.trend_prompts).isel(setting=0)
-
-
 def classifiers(lab: Lab) -> xr.Dataset:
     """Fig. 4: the Transformer in context against classifiers fitted to the context."""
     s: Settings = lab.settings
-    grid = [length for length in BASELINE_LENGTHS if length <= s.longest_test]
-    dims = {"domain": DOMAINS, "fraction": (0.6, 0.8), "length": grid}
-    found = tested(lab, standard(lab), "classifiers", dims, s.trend_prompts).isel(setting=0)
+    dims = {"domain": DOMAINS, "fraction": (0.6, 0.8), "length": BASELINE_LENGTHS}
+    found = tested(lab, standard(lab), "classifiers", dims, s.trend_prompts)
+    grid = [int(length) for length in found["length"]]
     points = [(domain, fraction, seed) for domain in DOMAINS for fraction in (0.6, 0.8) for seed in lab.seeds]
 
     def sample(domain: str, fraction: float, seed: int) -> Any:
@@ -148,19 +141,12 @@ def pruned(lab: Lab) -> xr.Dataset:
     found = tested(lab, trained, "pruned", dims, s.prompts, prepare=pruning.prune, preparation=by_rate)
     small = tested(lab, trained, "small pruned", domains, s.prompts, prepare=pruning.prune, preparation=below_threshold)
     found = found.assign({f"small_pruned_{name}": small[name] for name in ("hinge", "error")})
-    found["neuron_norm"] = trained.history["neuron_norm"].isel(step=-1, drop=True)
-    return found.isel(setting=0)
+    found["neuron_norm"] = trained.history["neuron_norm"].isel(setting=0, step=-1, drop=True)
+    return found
 
 
-def pruned_fractions(lab: Lab) -> xr.Dataset:
-    """Fig. 5B: out-of-domain error of pruned models against α'."""
-    dims = {"fraction": PRUNED_FRACTIONS, "kind": tuple(PRUNED)}
-
-    def by_kind(seed: int, fraction: float, kind: str) -> pruning.Pruning:
-        return _pruning(*PRUNED[kind], seed)
-
-    how = {"domain": "out", "prepare": pruning.prune, "preparation": by_kind}
-    return tested(lab, low_alpha(lab), "pruned fractions", dims, lab.settings.trend_prompts, **how).isel(setting=0)
+def _by_kind(seed: int, fraction: float, kind: str) -> pruning.Pruning:
+    return _pruning(*PRUNED[kind], seed)
 
 
 def task_counts(relevant: int) -> tuple[int, ...]:
@@ -199,14 +185,22 @@ def tasks(lab: Lab) -> xr.Dataset:
     return found.assign_coords(relevant=("setting", list(relevant)), task_count=("setting", list(counts)))
 
 
+OVER_DOMAINS = {"domain": ("all tasks", *DOMAINS)}
+OVER_LENGTHS = {"domain": DOMAINS, "fraction": FRACTIONS, "length": LENGTHS}
+OVER_KINDS = {"fraction": PRUNED_FRACTIONS, "kind": tuple(PRUNED)}
+REMOVED: dict[str, Any] = {"domain": "out", "prepare": pruning.prune, "preparation": _by_kind}
 experiments = {
     "training": Experiment(training, cost=10),
-    "generalisation": Experiment(generalisation, cost=2),
-    "sums": Experiment(sums, cost=3),
-    "lengths": Experiment(lengths, cost=5),
+    "generalisation": asked(
+        standard, "generalisation", "Theorems 3.3 and 3.4: three domains.", OVER_DOMAINS, "prompts"
+    ),
+    "sums": asked(standard, "sums", "Fig. 3A: error against S_1.", {"total": SUMS}, "prompts", domain="out"),
+    "lengths": asked(standard, "lengths", "Fig. 3B: error against l_ts and α'.", OVER_LENGTHS, "trend_prompts", cost=5),
     "classifiers": Experiment(classifiers, cost=30),
     "pruned": Experiment(pruned, cost=25),
-    "pruned-fractions": Experiment(pruned_fractions, cost=3),
+    "pruned-fractions": asked(
+        low_alpha, "pruned fractions", "Fig. 5B: pruned models against α'.", OVER_KINDS, "trend_prompts", **REMOVED
+    ),
     "tasks": Experiment(tasks, cost=50),
     "explorer": Experiment(explorer, cost=3),
 }

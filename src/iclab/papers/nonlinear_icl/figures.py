@@ -14,7 +14,7 @@ from iclab.authoring import Custom, Dots, Lines, Results, Table, curve, law_tabl
 from iclab.authoring.pictures import Data
 from iclab.drawing import COLOURS, boundary_map, heads_by_layer
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
-from iclab.papers.nonlinear_icl.laws import LAWS, PHASE_FRACTIONS
+from iclab.papers.nonlinear_icl.laws import LAWS, PHASE
 from iclab.papers.nonlinear_icl.settings import Settings
 from iclab.papers.nonlinear_icl.statements import DOMAINS, UNIT, epsilon, small_norm
 
@@ -38,14 +38,11 @@ def _seeds(s: Settings, title: str, columns: Mapping[str, tuple[str, dict[str, s
     return [Dots(f"{title}: {words}", data(name), rules=_limits(s)[name]) for name, words in WORDS.items()]
 
 
-def _both(
-    title: str, data: Callable[[str], Data], along: str, by: str = "", own: Any = None, **more: Any
-) -> list[Lines]:
+def _both(title: str, data: Callable[[str], Data], along: str, by: str = "", **more: Any) -> list[Lines]:
     """Error and loss out of domain beside each other; `own` is what only one of them has."""
-    look = {
-        name: {"y": words, "bounds": BOUNDS[name], **more, **(own or {}).get(name, {})} for name, words in WORDS.items()
-    }
-    return [Lines(f"{title} {look[name]['y']} out of domain", data(name), along, by, **look[name]) for name in WORDS]
+    own = more.pop("own", {"error": {}, "hinge": {}})
+    look = {name: {"y": words, "bounds": BOUNDS[name]} | own[name] | more for name, words in WORDS.items()}
+    return [Lines(f"{title} {WORDS[name]} out of domain", data(name), along, by, **look[name]) for name in WORDS]
 
 
 def _domains(s: Settings) -> list[Dots]:
@@ -54,18 +51,13 @@ def _domains(s: Settings) -> list[Dots]:
     return _seeds(s, "Theorems 3.3, 3.4", columns)
 
 
-def generalisation(results: Results, s: Settings) -> Figure:
-    """Theorems 3.3 and 3.4: every seed's loss and error in each domain."""
-    return picture(results, *_domains(s))
-
-
 def _phase(name: str, axis: Axes, results: Results) -> None:
-    edge = np.geomspace(min(PHASE_FRACTIONS), 1.0, 50)
+    edge = np.geomspace(min(PHASE["fraction"]), 1.0, 50)
     boundary_map(axis, results[name]["error"], "fraction", "length", "α'", "l_ts", (edge, 1 / edge), "l_ts = 1/α'")
 
 
 def thm33(results: Results, s: Settings) -> Figure:
-    """Theorem 3.3: loss and error of every seed; iterations needed against α, β and M1; errors over α' and l_ts."""
+    """Theorems 3.3, 3.4: loss and error of every seed; iterations against α, β and M1; errors over α' and l_ts."""
     laws = [LAWS[name].panel(f"(10) in {name}") for name in ("α", "β", "M1")]
     maps = [Custom(title, (name,), functools.partial(_phase, name)) for name, title in PHASES.items()]
     return picture(results, *_domains(s), *laws, *maps, width=3.8, columns=4)
@@ -161,13 +153,15 @@ def _norms(s: Settings, axis: Axes, results: Results) -> None:
     axis.set(xlabel="neurons, smallest first", ylabel="norm of row of W_O W_V")
 
 
+def _out_pruned(name: str) -> Data:
+    return measured("pruned", name).sel(domain="out")
+
+
 def fig5a(results: Results, s: Settings) -> Figure:
     """Error and loss against the pruning rate, out of domain, and the neurons' norms."""
     norms = Custom("5(A) norms of neurons, seed 0", ("pruned",), functools.partial(_norms, s))
-    more: dict[str, Any] = {"x": "pruning rate", "marks": {"15 %": 0.15}}
-    return picture(
-        results, *_both("5(A)", lambda n: measured("pruned", n).sel(domain="out"), "rate", "order", **more), norms
-    )
+    curves = _both("5(A)", _out_pruned, "rate", "order", x="pruning rate", marks={"15 %": 0.15})
+    return picture(results, *curves, norms)
 
 
 def fig5b(results: Results, s: Settings) -> Figure:
@@ -227,18 +221,12 @@ def gpt2_attention(results: Results, s: Settings) -> Figure:
 def gpt2_pruning(results: Results, s: Settings) -> Figure:
     """Error out of domain against the pruning rate, smallest and largest neurons first: one layer, and GPT-2."""
     more: dict[str, Any] = {"x": "pruning rate", "marks": {"15 %": 0.15}, "bounds": UNIT, "limits": (-0.02, 1.02)}
-    models = {"One layer": ("pruned", ""), "GPT-2 by layer": ("gpt2-pruned", "layer")}
+    one, deep = measured("pruned", "error"), measured("gpt2-pruned", "error")
+    models = (("One layer", one, ""), ("GPT-2 by layer", deep, "layer"))
     shown = [
-        Lines(
-            f"{model}, {order}",
-            measured(experiment, "error").sel(domain="out", order=order),
-            "rate",
-            by,
-            "layer {}",
-            **more,
-        )
+        Lines(f"{model}, {order}", error.sel(domain="out", order=order), "rate", by, "layer {}", **more)
         for order in ("smallest first", "largest first")
-        for model, (experiment, by) in models.items()
+        for model, error, by in models
     ]
     return picture(results, *shown, width=3.6)
 
@@ -249,7 +237,7 @@ def rates(results: Results, s: Settings) -> Table:
     return law_table({label: LAWS[name] for label, name in names.items()}, results)
 
 
-shown = (generalisation, fig2ab, fig2cd, fig3a, fig3b, fig4, fig5a, fig5b, fig6, fig7)
+shown = (fig2ab, fig2cd, fig3a, fig3b, fig4, fig5a, fig5b, fig6, fig7)
 figures = {"thm3.3": thm33, **{draw.__name__: draw for draw in shown}}
 figures |= {"gpt2-training": gpt2_training, "gpt2-attention": gpt2_attention, "gpt2-pruning": gpt2_pruning}
 tables = {"rates": rates}

@@ -16,7 +16,7 @@ from jaxtyping import Array, Key
 from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, expect
 from iclab.ensemble import member_key
 from iclab.models.gpt2 import GPT2
-from iclab.papers.nonlinear_icl.experiments import DOMAINS, SUMS, lengths_until, tested
+from iclab.papers.nonlinear_icl.experiments import DOMAINS, OVER_LENGTHS, SUMS, asked, tested
 from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain
 from iclab.papers.nonlinear_icl.settings import recipe as one_layer
 from iclab.probes.attention import attention_mass, by_head
@@ -39,7 +39,7 @@ def deep(s: Settings) -> Settings:
 def recipe(s: Settings, contexts: str) -> Recipe:
     """GPT-2 on 24 tasks, with contexts of one length or of several; watched on unseen tasks and on the mixtures."""
     tasks = as_tuples(cyclic_tasks(s.relevant_patterns, s.gpt2_task_shifts))
-    length, shortest = s.train_length, s.gpt2_shortest_train if contexts == "varied" else None
+    length, shortest = s.train_length, s.gpt2_shortest_train if contexts == "varied" else 0
     return dataclasses.replace(
         one_layer(deep(s)),
         world=in_domain(s, s.matching_fraction, length, length, tasks, shortest=shortest),
@@ -70,25 +70,20 @@ def trained(lab: Lab) -> Trained:
 def training(lab: Lab) -> xr.Dataset:
     """The observed training, and loss and error on the six unseen tasks."""
     s: Settings = lab.settings
-    found = tested(lab, trained(lab), "unseen", {"domain": ("in",)}, s.gpt2.prompts, own=deep(s)).isel(
-        domain=0, drop=True
-    )
+    found = tested(lab, trained(lab), "unseen", {"domain": ("in",)}, s.gpt2.prompts, own=deep).isel(domain=0, drop=True)
     return trained(lab).history.assign(hinge=found["hinge"], error=found["error"])
+
+
+def _mild(s: Settings) -> Settings:
+    return dataclasses.replace(deep(s), shifted_irrelevant_size=s.irrelevant_size)
 
 
 def sums(lab: Lab) -> xr.Dataset:
     """Fig. 3A: out-of-domain error against S_1; "mild_..." with irrelevant parts no larger than in training, K' = K."""
-    s: Settings = lab.settings
-    mildly = dataclasses.replace(deep(s), shifted_irrelevant_size=s.irrelevant_size)
-    mild = tested(lab, trained(lab), "mild sums", {"total": SUMS}, s.gpt2.prompts, own=mildly, domain="out")
-    found = tested(lab, trained(lab), "sums", {"total": SUMS}, s.gpt2.prompts, own=deep(s), domain="out")
+    grid, prompts = {"total": SUMS}, lab.settings.gpt2.prompts
+    mild = tested(lab, trained(lab), "mild sums", grid, prompts, own=_mild, domain="out")
+    found = tested(lab, trained(lab), "sums", grid, prompts, own=deep, domain="out")
     return found.assign(mild_error=mild["error"], mild_hinge=mild["hinge"])
-
-
-def lengths(lab: Lab) -> xr.Dataset:
-    """Fig. 3B: error against the test length for several α', in and out of domain."""
-    s: Settings = lab.settings
-    return tested(lab, trained(lab), "lengths", lengths_until(s.train_length), s.gpt2.trend_prompts, own=deep(s))
 
 
 def pruned(lab: Lab) -> xr.Dataset:
@@ -101,14 +96,15 @@ def pruned(lab: Lab) -> xr.Dataset:
         return LayerPruning(np.int32(layers[layer]), Pruning(np.int32(ORDERS[order]), np.float32(rate), key))
 
     dims = {"domain": DOMAINS, "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}
-    how = {"prepare": prune_layer, "preparation": preparation}
-    only = trained(lab).only("fixed")
-    return tested(lab, only, "pruned", dims, s.gpt2.trend_prompts, own=deep(s), **how).isel(setting=0)
+    how = {"own": deep, "prepare": prune_layer, "preparation": preparation}
+    return tested(lab, trained(lab).only("fixed"), "pruned", dims, s.gpt2.trend_prompts, **how)
 
 
 experiments = {
     "gpt2-training": Experiment(training, cost=95),
     "gpt2-sums": Experiment(sums, cost=20),
-    "gpt2-lengths": Experiment(lengths, cost=25),
+    "gpt2-lengths": asked(
+        trained, "lengths", "Fig. 3B: error against l_ts and α'.", OVER_LENGTHS, "gpt2.trend_prompts", 25, own=deep
+    ),
     "gpt2-pruned": Experiment(pruned, cost=20),
 }

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Array, Int, Key
 
 from iclab.authoring import Criterion, Experiment, Lab, Law, Prompt, Recipe, Trained, errors, geometric, gridded, hinge
-from iclab.papers.nonlinear_icl.experiments import standard, tested
+from iclab.papers.nonlinear_icl.experiments import asked, standard
 from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain, place, recipe
 from iclab.probes.norms import projections
 from iclab.worlds.classification import Classification
@@ -24,8 +24,7 @@ from iclab.worlds.tasks import cyclic_tasks
 PATTERNS = (6, 8, 11, 16)  # M1, all with the M2 that fits beside the largest
 LENGTHS = (1, 2, 3, 4, 6, 9)  # l_tr of Fig. 6
 LENGTH_FRACTIONS = (0.2, 0.35, 0.6, 1.0)  # α of Fig. 6, left
-PHASE_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # α'
-PHASE_LENGTHS = (2, 4, 6, 8, 12, 16, 20, 30, 40)  # l_ts
+PHASE = {"fraction": (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0), "length": (2, 4, 6, 8, 12, 16, 20, 30, 40)}  # α', l_ts
 SMALL = {
     "0-1 error on unseen tasks at l_ts = 20 below 0.05": Criterion(0.05, interpolate=True),
     "0-1 error below 0.02": Criterion(0.02, interpolate=True),
@@ -80,12 +79,12 @@ def rate_patterns(lab: Lab) -> xr.Dataset:
 
 def responses(lab: Lab) -> xr.Dataset:
     """Proposition 4.1 at several M1, along 1/M1 + 1/M2: components of queries and keys, on training prompts."""
-    trained, prompts = by_count(lab), lab.settings.trend_prompts
-    found = [
-        lab.evaluate(one, "responses", projections, one.recipes[0].world, prompts=prompts) for one in trained.values()
-    ]
-    sizes = [1 / count + 1 / (lab.settings.feature_dimension - max(trained)) for count in trained]
-    return xr.concat([data.isel(setting=0, drop=True) for data in found], xr.Variable("size", sizes))
+    s, trained, found = lab.settings, by_count(lab), []
+    for one in trained.values():
+        data = lab.evaluate(one, "responses", projections, one.recipes[0].world, prompts=s.trend_prompts)
+        found.append(data.isel(setting=0, drop=True))
+    sizes = [1 / count + 1 / (s.feature_dimension - max(trained)) for count in trained]
+    return xr.concat(found, xr.Variable("size", sizes))
 
 
 def rate_length(lab: Lab) -> xr.Dataset:
@@ -119,25 +118,16 @@ class Guaranteed(eqx.Module):
         return dataclasses.replace(prompt, pattern=pattern, label=label, atoms=prompt.atoms.at[:, 0].set(pattern))
 
 
-def _test_prompts(s: Settings) -> dict[str, Any]:
-    return {"fraction": PHASE_FRACTIONS, "length": [length for length in PHASE_LENGTHS if length <= s.longest_test]}
-
-
-def phase(lab: Lab) -> xr.Dataset:
-    """Errors of the standard model on unseen tasks over α' and l_ts, examples drawn as in Section 5."""
-    s: Settings = lab.settings
-    return tested(lab, standard(lab), "phase", _test_prompts(s), s.trend_prompts).isel(setting=0, drop=True)
-
-
 def phase_guaranteed(lab: Lab) -> xr.Dataset:
-    """The same where every prompt has what Section 3.2 assumes: at least α'/2 of its examples match the query."""
+    """Errors over α' and l_ts where every prompt has what Section 3.2 assumes: at least α'/2 of it match the query."""
     s: Settings = lab.settings
 
     def where(setting: str, seed: int, fraction: float, length: int) -> Guaranteed:
         return Guaranteed(place(s, "in", fraction, length), np.int32(np.ceil(fraction * length / 2 - 1e-9)))
 
-    found = lab.evaluate(standard(lab), "phase guaranteed", errors(hinge), where, _test_prompts(s), s.trend_prompts)
-    return found.isel(setting=0, drop=True)
+    grid = PHASE | {"length": [length for length in PHASE["length"] if length <= s.longest_test]}
+    found = lab.evaluate(standard(lab), "phase guaranteed", errors(hinge), where, grid, s.trend_prompts)
+    return found.isel(setting=0)
 
 
 experiments = {
@@ -145,6 +135,6 @@ experiments = {
     "rate-patterns": Experiment(rate_patterns, cost=60),
     "responses": Experiment(responses, cost=5),
     "rate-length": Experiment(rate_length, cost=50),
-    "phase": Experiment(phase, cost=5),
+    "phase": asked(standard, "phase", "Errors over α' and l_ts, drawn.", PHASE, "trend_prompts", cost=5),
     "phase-guaranteed": Experiment(phase_guaranteed, cost=5),
 }

@@ -68,30 +68,25 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = (
-            "label_dimension steps record_every prompts trend_prompts baseline_prompts batch rate_steps rate_programs"
-        )
-        sizes += " neurons train_length test_length step_size initial_scale label_norm"
+        sizes = "label_dimension steps record_every prompts trend_prompts baseline_prompts batch rate_steps neurons"
+        sizes += " rate_programs train_length test_length step_size initial_scale label_norm"
         require_positive(**{name: getattr(self, name) for name in sizes.split()})
-        both, unseen = self.feature_dimension + self.label_dimension, self.relevant_patterns - 1
-        wide = self.key_width >= self.feature_dimension and self.value_width >= both
-        shortest, longest = self.gpt2_shortest_train, self.train_length
-        asked = {
-            f"relevant_patterns is {unseen + 1}; the out-of-domain mixtures use six training patterns.": unseen >= 5,
-            f"test_length is {self.test_length}, above longest_test {self.longest_test}.": self.test_length
-            <= self.longest_test,
-            f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
-            f"{self.value_width} at least feature_dimension + label_dimension {both}.": wide,
-            f"gpt2_shortest_train is {shortest}; it must lie in 1..{longest}, the train_length.": 1
-            <= shortest
-            <= longest,
-            "feature_dimension must be above 8, the largest M1 of Fig. 7.": self.feature_dimension > 8,
-        }
+        features, both = self.feature_dimension, self.feature_dimension + self.label_dimension
+        longest, shortest, most = self.longest_test, self.gpt2_shortest_train, self.relevant_patterns - 1
+        wide, fits = self.key_width >= features and self.value_width >= both, self.test_length <= longest
+        known, varied = 1 <= shortest <= self.train_length, f"it must lie in 1..{self.train_length}, the train_length."
+        require(most >= 5, f"relevant_patterns is {most + 1}; the out-of-domain mixtures use six training patterns.")
+        require(fits, f"test_length is {self.test_length}, above longest_test {longest}.")
+        require(
+            wide,
+            f"key_width {self.key_width} must be at least feature_dimension {features}, and value_width "
+            f"{self.value_width} at least feature_dimension + label_dimension {both}.",
+        )
+        require(known, f"gpt2_shortest_train is {shortest}; {varied}")
+        require(features > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
         for name in ("task_shifts", "gpt2_task_shifts"):
             shifts = getattr(self, name)
-            asked[f"{name} is {shifts}; below {unseen} some tasks stay unseen."] = 1 <= shifts < unseen
-        for words, met in asked.items():
-            require(met, words)
+            require(1 <= shifts < most, f"{name} is {shifts}; below {most} some tasks stay unseen.")
         patterns(self)  # refuses more patterns than dimensions, with a sentence
 
     @property
@@ -159,16 +154,10 @@ def _world(settings: Settings, which: Patterns, tasks: np.ndarray, size: float, 
 
 @functools.lru_cache(maxsize=4096)
 def in_domain(
-    s: Settings,
-    fraction: float,
-    length: int,
-    maximum: int,
-    tasks: Tasks,
-    relevant: int = 0,
-    shortest: int | None = None,
+    s: Settings, fraction: float, length: int, maximum: int, tasks: Tasks, relevant: int = 0, shortest: int = 0
 ) -> Classification:
     """Prompts on the training patterns and these tasks, with contexts of one length, or of `shortest` to `length`."""
-    lengths = {"context_length": length, "maximum_length": maximum, "shortest_length": shortest}
+    lengths = {"context_length": length, "maximum_length": maximum, "shortest_length": shortest or None}
     which = patterns(s, relevant)
     return _world(s, which, np.array(tasks), s.irrelevant_size, matching_fraction=fraction, **lengths)
 
@@ -208,12 +197,10 @@ def recipe(s: Settings, fraction: float = 0.0, relevant: int = 0, tasks: np.ndar
     fraction, count = fraction or s.matching_fraction, relevant or s.relevant_patterns
     tasks = cyclic_tasks(count, s.task_shifts) if tasks is None else tasks
     length, tested = s.train_length, s.test_matching_fraction
-    shape = {
-        name: getattr(s, name) for name in ("initial_scale", "key_width", "value_width", "neurons", "readout_power")
-    }
+    names = ("initial_scale", "key_width", "value_width", "neurons", "readout_power")
     return Recipe(
         world=in_domain(s, fraction, length, length, as_tuples(tasks), count),
-        model=SoftmaxTransformerSettings(**shape),
+        model=SoftmaxTransformerSettings(**{name: getattr(s, name) for name in names}),
         training=Training(step_size=s.step_size, batch=s.batch),
         watched=(
             in_domain(s, tested, length, length, unseen_tasks(count, tasks), count),

@@ -38,8 +38,8 @@ REGION = (
 )
 AFFINE = "The rule was an exponent within a quarter; 'linear in' is an affine fit since the second version."
 SHORTER = (
-    "In the first run lengths began at 2 examples and α at 0.3, and 2 were enough from α = 0.5 on; both now begin lower, "
-    f"and lengths end at 9 instead of 20. {AFFINE}"
+    "In the first run lengths began at 2 examples and α at 0.3, and 2 were enough from α = 0.5 on; both now begin "
+    f"lower, and lengths end at 9 instead of 20. {AFFINE}"
 )
 ALLOWED = {"step_size": 1.0, "irrelevant_patterns": 6}
 INSIDE = Reading("inside", "η = 1 and M2 = M1: all hypotheses are met", changes=ALLOWED)
@@ -91,15 +91,12 @@ def _pruning(s: Settings) -> list[Part]:
     large = 1 - apply(of.share, measured("pruned", "neuron_norm"), small_norm(s))
     kept = measured("pruned", "small_pruned_hinge").sel(domain="out")
     constant = apply(of.least_constant, removed, s.test_matching_fraction * s.relevant_patterns)
-    found, least = (
-        {"found": large, "found_as": "L = {:.0%} of the neurons"},
-        {"found": constant, "found_as": "c ≈ {:.2g}"},
-    )
+    some, words = above(0.1, "existence"), "L = {:.0%} of the neurons"
     return [
-        Part("(14) fraction with ‖r_i‖ > M2^(-1/2)", large, above(0.1, "existence"), UNIT, **found),
+        Part("(14) fraction with ‖r_i‖ > M2^(-1/2)", large, some, UNIT, found=large, found_as=words),
         Part("(15) loss without the others", kept, big_o(epsilon(s) + s.relevant_patterns**-0.5)),
         Part("rise of the loss with R", apply(trend, removed, "rate"), larger(0.5), SIGNED),
-        Part("(16) constant, least over R", constant, above(0.1, "bound"), **least),
+        Part("(16) constant, least over R", constant, above(0.1, "bound"), found=constant, found_as="c ≈ {:.2g}"),
     ]
 
 
@@ -150,8 +147,8 @@ def statements(s: Settings) -> list[Statement]:
     return [
         Statement(
             "thm3.3", "Theorem 3.3",
-            "Trained on M1 of the M1(M1-1) tasks for T iterations (10), the model answers all of them, seen and unseen, "
-            "with loss O(ε), if test prompts have l_ts >= 1/α' examples (9).",
+            "Trained on M1 of the M1(M1-1) tasks for T iterations (10), the model answers all of them, seen and "
+            "unseen, with loss O(ε), if test prompts have l_ts >= 1/α' examples (9).",
             (
                 Part("(11) loss over all tasks", hinge.sel(domain="all tasks"), big_o(eps), readings=trained),
                 Part("(11) loss over unseen tasks", hinge.sel(domain="in"), big_o(eps), readings=trained),
@@ -171,14 +168,14 @@ def statements(s: Settings) -> list[Statement]:
                   "m, M2 and B are the same at every M1; √log M1 adds about 0.25 to the exponent over this range"),
         ),
         Statement(
-            "thm3.4", "Theorem 3.4", "Out of domain, on mixtures with coefficients that sum to >= 1, the loss is O(ε) too.",
+            "thm3.4", "Theorem 3.4", "Out of domain, on mixtures with coefficients of sum >= 1, the loss is O(ε) too.",
             (
                 Part("(13) loss at S_1 = 1.28", hinge.sel(domain="out"), big_o(eps)),
                 Part("(13) largest loss over S_1 >= 1", measured("sums", "hinge").sel(total=slice(1, 2)).max("total"),
                      big_o(eps)),
                 Part("0-1 error at S_1 = 1.28", error.sel(domain="out"), suffices(0.01), UNIT),
             ),
-            (STATED, INSIDE, CYCLES), figure="generalisation", afterwards=KINDS, ours=("0-1 error: below 0.01",),
+            (STATED, INSIDE, CYCLES), figure="thm3.3", afterwards=KINDS, ours=("0-1 error: below 0.01",),
         ),
         Statement(
             "thm3.7", "Theorem 3.7",
@@ -188,8 +185,8 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "prop4.1", "Proposition 4.1",
-            "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other components "
-            "are O(√log M1 (1/M1 + 1/M2)).",
+            "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other "
+            "components are O(√log M1 (1/M1 + 1/M2)).",
             (
                 *_at(s, _components, STATED, INSIDE, CYCLES),
                 *(Part(f"(18, 19) over (17), {side}, in domain, at several M1",
@@ -211,7 +208,7 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "prop4.5", "Proposition 4.5",
-            "Neurons in L read all relevant patterns alike (21), and label embeddings with the sign of their readout (22).",
+            "Neurons in L read all relevant patterns alike (21), and labels with the sign of their readout (22).",
             (*_at(s, _directions, STATED, INSIDE),
              *(dataclasses.replace(part, readings=("norm>1",)) for part in _directions(s, 1.0))),
             (STATED, Reading("norm>1", "L = {‖r_i‖ >= Ω(1)}, the first line of (14), with a constant of 1"), INSIDE),
@@ -259,9 +256,9 @@ def statements(s: Settings) -> list[Statement]:
             "The out-of-domain classification error is below 0.01 when S_1 >= 1 and deviates from 0 when S_1 < 1.",
             tuple(
                 Part(f"{which} {words} over S_1 {where}", value, rule, bounds, at)
-                for name, words, limit, _, within_limit, bounds, at in scales
+                for name, words, limit, _, rule_of, bounds, at in scales
                 for which, where, value, rule in (
-                    ("largest", ">= 1", measured("sums", name).sel(total=slice(1, 2)).max("total"), within_limit(limit)),
+                    ("largest", ">= 1", measured("sums", name).sel(total=slice(1, 2)).max("total"), rule_of(limit)),
                     ("smallest", "< 1", measured("sums", name).sel(total=slice(0, 0.99)).min("total"), above(limit)),
                 )
             ),
@@ -279,8 +276,8 @@ def statements(s: Settings) -> list[Statement]:
             ),
             _models("lengths"), figure="fig3b",
             ours=("required length: smallest l_ts from which on the 0-1 error stays below 0.05, the loss below ε",),
-            afterwards=f"{SCOUTED} A length that was never enough ranked last until the second version; where none was, at "
-            "any α', nothing is said now.",
+            afterwards=f"{SCOUTED} A length that was never enough ranked last until the second version; where none was "
+            "at any α', nothing is said now.",
         ),
         Statement(
             "fig4a", "Figure 4(A)",
@@ -295,8 +292,8 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "fig5a", "Figure 5(A)",
-            "About 15 % of the neurons are small; removing up to that many, smallest first, does not hurt out of domain; "
-            "beyond, the error grows.",
+            "About 15 % of the neurons are small; removing up to that many, smallest first, does not hurt out of "
+            "domain; beyond, the error grows.",
             (
                 Part("fraction of neurons with ‖r_i‖ <= M2^(-1/2)", small, within(0.05, 0.25), UNIT),
                 *(Part(f"rise of the {words} at pruning rate 0.15", pruned.sel(rate=0.15) - pruned.sel(rate=0.0),

@@ -73,34 +73,10 @@ def iterations(s: Symbols, constant: float = 1.0) -> Rate:
     return rate("iterations", formula, s, powers, lambda at: math.sqrt(_log(at)), constant)
 
 
-def iterations_of_proof(s: Symbols, constant: float = 1.0) -> Rate:
-    """T of (83)."""
-    powers = iterations(s).exponents | {"initial_scale": -2 / 3}
-    formula = "T = Θ(η⁻¹ M1 δ^(-2/3) α^(-2/3) β^(-2/3) √log M1)"
-    return rate(
-        "iterations (83)", formula, s, powers, lambda at: math.sqrt(_log(at)), constant, "the proof's last line"
-    )
-
-
-def iterations_of_output(s: Symbols, constant: float = 1.0) -> Rate:
-    """T at which the lower bound (82) of the output reaches 1, for any m."""
-    powers = dict.fromkeys(("initial_scale", "matching_fraction", "pattern_strength"), -2 / 3)
-    powers |= {"neurons": 2 / 3, "relevant_patterns": -1 / 3, "step_size": -1}
-    formula = "T ~ η⁻¹ (m²/M1)^(1/3) (δ α β)^(-2/3)"
-    return rate(
-        "iterations (82)", formula, s, powers, constant=constant, note="(82) solved for T at a = m, without m ~ M1²"
-    )
-
-
 def train_length(s: Symbols, constant: float = 1.0) -> Rate:
     """l_tr of (9), its first part."""
     formula = "l_tr = Ω(α⁻¹ log M1)"
     return rate("training length", formula, s, {"matching_fraction": -1}, _log, constant)
-
-
-def test_length(s: Symbols) -> Rate:
-    """l_ts of (9)."""
-    return rate("test length", "l_ts = α'⁻¹", s, {"test_matching_fraction": -1})
 
 
 def samples(s: Symbols, constant: float = 1.0) -> Rate:
@@ -113,26 +89,11 @@ def samples(s: Symbols, constant: float = 1.0) -> Rate:
     return rate("samples", formula, s, iterations(s).exponents, smallest_batch, constant)
 
 
-def tasks(s: Symbols) -> Condition:
-    """Condition 3.2 needs M1 tasks (Lemma B.11)."""
-    return at_least("training tasks", "|T_tr| >= M1", s.training_tasks, s.relevant_patterns)
-
-
-def model_of_data(s: Symbols, constant: float = 1.0) -> tuple[Condition, ...]:
-    """What Sections 2.3 and 3.2 ask of the data and the initialisation."""
-    return (
-        at_least("pattern strength", "β >= 1", s.pattern_strength, 1),
-        at_most("irrelevant size", "K <= 1/2", s.irrelevant_size, 0.5),
-        at_most("irrelevant patterns", "M2 <= O(M1)", s.irrelevant_patterns, constant * s.relevant_patterns),
-        at_most("initial scale", "δ <= 0.2", s.initial_scale, 0.2),
-    )
-
-
 def training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
     """Condition 3.2, conditions (i) to (iv) of Theorem 3.3 and the model of the data."""
     m1, alpha = s.relevant_patterns, s.matching_fraction
     return (
-        tasks(s),
+        at_least("training tasks", "|T_tr| >= M1", s.training_tasks, m1),  # Condition 3.2, by Lemma B.11
         at_least("(i) neurons", "m >= Ω(M1² log M1)", s.neurons, c * m1**2 * _log(s)),
         at_least("(ii) batch, ε", "B >= Ω(ε⁻² log M1)", s.batch, c * s.error**-2 * _log(s)),
         at_least("(ii) batch, M1", "B >= Ω(M1 log M1)", s.batch, c * m1 * _log(s)),
@@ -143,7 +104,10 @@ def training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
         at_least("(iii) test length", "l_ts >= 1/α'", s.test_length, 1 / s.test_matching_fraction),
         at_least("(iv) iterations", "T >= Θ(η⁻¹ M1 (αβ)^(-2/3) √log M1)", s.steps, iterations(s, c).value),
         at_most("step size", "η <= 1", s.step_size, 1),
-        *model_of_data(s, c),
+        at_least("pattern strength", "β >= 1", s.pattern_strength, 1),  # from here on: Sections 2.3 and 3.2
+        at_most("irrelevant size", "K <= 1/2", s.irrelevant_size, 0.5),
+        at_most("irrelevant patterns", "M2 <= O(M1)", s.irrelevant_patterns, c * m1),
+        at_most("initial scale", "δ <= 0.2", s.initial_scale, 0.2),
     )
 
 
@@ -156,6 +120,9 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     c, m1, samples_drawn = constant, s.relevant_patterns, s.batch * s.steps
     trained, log = training(s, c), math.log(s.relevant_patterns)
     law = functools.partial(rate, symbols=s, constant=c)  # an Ω, O or Θ
+    needed, tested = iterations(s, c), rate("test length", "l_ts = α'⁻¹", s, {"test_matching_fraction": -1})
+    output = dict.fromkeys(("initial_scale", "matching_fraction", "pattern_strength"), -2 / 3)
+    output |= {"neurons": 2 / 3, "relevant_patterns": -1 / 3, "step_size": -1}
     batch_m1 = at_least("batch", "B >= Ω(M1)", s.batch, c * m1)
     wide = at_least("neurons", "m >= Ω(M1²)", s.neurons, c * m1**2)
     covered = at_least(
@@ -175,11 +142,15 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     found: tuple[Any, ...] = (
         ("thm3.3", "Theorem 3.3, in-domain generalisation",
          "After T iterations the hinge loss over all tasks, seen and unseen, is O(ε).", trained,
-         (iterations(s, c), iterations_of_proof(s, c), iterations_of_output(s, c), train_length(s, c), test_length(s),
-          samples(s, c))),
+         (needed,
+          law("iterations (83)", "T = Θ(η⁻¹ M1 δ^(-2/3) α^(-2/3) β^(-2/3) √log M1)", note="the proof's last line",
+              powers=needed.exponents | {"initial_scale": -2 / 3}, factor=lambda at: math.sqrt(_log(at))),
+          law("iterations (82)", "T ~ η⁻¹ (m²/M1)^(1/3) (δ α β)^(-2/3)", powers=output,
+              note="(82) solved for T at a = m, without m ~ M1²"),
+          train_length(s, c), tested, samples(s, c))),
         ("thm3.4", "Theorem 3.4, out-of-domain generalisation",
          "On mixtures of the relevant patterns, with irrelevant ones in the span of the ν's, the loss is O(ε) too.",
-         (*trained, at_least("mixtures", "S_j = Σ_i k_ji >= 1", s.mixture_sum, 1)), (test_length(s),)),
+         (*trained, at_least("mixtures", "S_j = Σ_i k_ji >= 1", s.mixture_sum, 1)), (tested,)),
         ("thm3.7", "Theorem 3.7, pruning",
          "A constant fraction of the neurons is large, the others are small; removing the small ones costs little, "
          "removing a fraction R of the large ones costs Ω(R).",
@@ -220,7 +191,7 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
         ("lemB.10", "Lemma B.10, lucky neurons stay active", "Lucky neurons stay active through training.",
          (at_least("neurons", "m >= Ω(M1² log M1)", s.neurons, c * m1**2 * log),), ()),
         ("lemB.11", "Lemma B.11, number of training tasks",
-         "Condition 3.2 can hold only with at least M1 tasks, a fraction 1/(M1-1) of all.", (tasks(s),),
+         "Condition 3.2 can hold only with at least M1 tasks, a fraction 1/(M1-1) of all.", trained[:1],
          (rate("training tasks", "|T_tr| = M1", s, {"relevant_patterns": 1}),
           rate("fraction of tasks", "1/(M1-1)", s, factor=lambda at: 1 / (at.relevant_patterns - 1),
                note="printed as (M1-1)^(-1/2)"))),

@@ -19,10 +19,14 @@ from iclab.losses import Loss, cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
-from iclab.papers.chain_of_thought import settings as chain
-from iclab.papers.mamba_outliers import settings as outliers
-from iclab.papers.nonlinear_icl import settings as icl
-from iclab.papers.vector_arithmetic import settings as arithmetic
+from iclab.papers.chain_of_thought.settings import Settings as Chain
+from iclab.papers.chain_of_thought.settings import recipe as chain
+from iclab.papers.mamba_outliers.settings import Settings as Outliers
+from iclab.papers.mamba_outliers.settings import training_world
+from iclab.papers.nonlinear_icl.settings import Settings as Icl
+from iclab.papers.nonlinear_icl.settings import recipe as icl
+from iclab.papers.vector_arithmetic.settings import Settings as Arithmetic
+from iclab.papers.vector_arithmetic.settings import recipe as arithmetic
 from iclab.training import Member, Training
 from iclab.worlds.concepts import Kind
 
@@ -53,41 +57,41 @@ def _steps(batch: int, products: float) -> float:
     return 3.0 * 2.0 * batch * products
 
 
-def _icl() -> icl.Settings:
-    return icl.Settings(neurons=256)
+def _icl() -> Icl:
+    return Icl(neurons=256)
 
 
 def _softmax() -> Recipe:
-    return icl.recipe(_icl(), 0.8)
+    return icl(_icl(), 0.8)
 
 
 def _mamba() -> Recipe:
-    s = outliers.Settings()
+    s = Outliers()
     return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch)
+        training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch)
     )
 
 
 def _linear() -> Recipe:
-    s = outliers.Settings()
+    s = Outliers()
     return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction),
+        training_world(s, 3, s.outlier_fraction),
         LinearTransformerSettings(s.initial_scale),
         Training(0.01, s.batch),
     )
 
 
 def _chain() -> Recipe:
-    return chain.recipe(chain.Settings(), 0)
+    return chain(Chain(), 0)
 
 
 def _residual() -> Recipe:
-    return arithmetic.recipe(arithmetic.Settings(), Kind.icl)
+    return arithmetic(Arithmetic(), Kind.icl)
 
 
 def _gpt2() -> Recipe:
-    s = icl.Settings()
-    return Recipe(icl.recipe(s, 0.8).world, s.gpt2.model(s.train_length + 1), s.gpt2.training())
+    s = Icl()
+    return Recipe(icl(s, 0.8).world, s.gpt2.model(s.train_length + 1), s.gpt2.training())
 
 
 def _gpt2_products(columns: int, tokens: int, model: GPT2Settings) -> float:

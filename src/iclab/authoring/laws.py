@@ -41,7 +41,7 @@ class Law:
     `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied to `variable`
     along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and `towards` say what the
     paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts the others. `rivals` are other
-    exponents, by where they come from.
+    exponents, by where they come from. `at` are labels chosen in the results, where the experiment trains several kinds of model.
     """
 
     experiment: str
@@ -60,6 +60,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def over(self) -> str:
@@ -74,7 +75,8 @@ class Law:
     def needed(self, criterion: Criterion | None = None) -> Expression:
         """What was needed, by coordinate and seed; by the first criterion if none is given."""
         chosen = criterion or next(iter(self.criteria.values()))
-        return apply(passages, measured(self.experiment, self.variable), self.over, self.along, chosen, self.coordinate)
+        curves = measured(self.experiment, self.variable).sel(**self.at)
+        return apply(passages, curves, self.over, self.along, chosen, self.coordinate)
 
     def part(self, name: str = "", readings: tuple[str, ...] = ()) -> Part:
         """The law as a part of a statement."""

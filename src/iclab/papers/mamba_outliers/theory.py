@@ -113,7 +113,13 @@ def mamba_iterations(s: Symbols, constant: float = 1.0) -> Rate:
 
 def linear_iterations(s: Symbols, constant: float = 1.0) -> Rate:
     """T_T of (15)."""
-    powers = {"linear_step_size": -1, "clean_fraction": -1, "pattern_strength": -2, "train_length": -1, "relevant_patterns": 1}
+    powers = {
+        "linear_step_size": -1,
+        "clean_fraction": -1,
+        "pattern_strength": -2,
+        "train_length": -1,
+        "relevant_patterns": 1,
+    }
     return rate("iterations", "T_T = Θ(η⁻¹ (1-p_a)⁻¹ β⁻² l_tr⁻¹ M1)", s, powers, constant=constant)
 
 
@@ -183,8 +189,15 @@ def mamba_training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
     return (
         *batches(s, c, mamba=True),
         at_least("(ii) magnitude, from below", "κ_a >= Ω(V β⁻⁴)", s.outlier_magnitude, weak),
-        at_most("(ii) magnitude, from above", "κ_a <= O(V β (1-p_a) p_a⁻¹ ε⁻¹)", s.outlier_magnitude, c * largest_magnitude(s)),
-        at_least("(iii) training length", "l_tr >= Ω((1-p_a)⁻¹ log M1)", s.train_length, mamba_train_length(s, c).value),
+        at_most(
+            "(ii) magnitude, from above",
+            "κ_a <= O(V β (1-p_a) p_a⁻¹ ε⁻¹)",
+            s.outlier_magnitude,
+            c * largest_magnitude(s),
+        ),
+        at_least(
+            "(iii) training length", "l_tr >= Ω((1-p_a)⁻¹ log M1)", s.train_length, mamba_train_length(s, c).value
+        ),
         at_most("(iii) training length, most", "l_tr <= O(p_a⁻¹ poly(M1^κ_a))", s.train_length, longest),
         at_least("(iv) iterations", "T >= Θ(η⁻¹ (1-p_a)⁻¹ β⁻² M1)", s.steps, mamba_iterations(s, c).value),
         at_most("step size", "η <= 1", s.mamba_step_size, 1),
@@ -197,7 +210,9 @@ def linear_training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
     return (
         *batches(s, c, mamba=False),
         at_most("(ii) magnitude", "κ_a <= O(V β (1-p_a) p_a⁻¹ ε⁻¹)", s.outlier_magnitude, c * largest_magnitude(s)),
-        at_least("(iii) training length", "l_tr >= Ω((1-p_a)⁻² p_a log M1)", s.train_length, linear_train_length(s, c).value),
+        at_least(
+            "(iii) training length", "l_tr >= Ω((1-p_a)⁻² p_a log M1)", s.train_length, linear_train_length(s, c).value
+        ),
         at_least("(iv) iterations", "T >= Θ(η⁻¹ (1-p_a)⁻¹ β⁻² l_tr⁻¹ M1)", s.steps, linear_iterations(s, c).value),
         at_most("step size", "η <= 1", s.linear_step_size, 1),
         *model_of_data(s),

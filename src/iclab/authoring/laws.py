@@ -41,7 +41,7 @@ class Law:
     `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied to `variable`
     along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and `towards` say what the
     paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts the others. `rivals` are other
-    exponents, by where they come from. `at` are labels chosen in the results, where the experiment trains several kinds of model.
+    exponents, by where they come from.
     """
 
     experiment: str
@@ -60,7 +60,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
-    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model, say
 
     @property
     def over(self) -> str:

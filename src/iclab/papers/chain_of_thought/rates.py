@@ -27,7 +27,7 @@ from iclab.probes.steps import step_masses
 from iclab.statistics import Criterion
 from iclab.papers.chain_of_thought import theory
 from iclab.training import Member
-from iclab.worlds.reasoning import reasoning
+from iclab.worlds.reasoning import Reasoning
 
 PAPER = "chain-of-thought"
 FRACTIONS = (0.3, 0.4, 0.6, 0.8)  # α
@@ -61,7 +61,7 @@ def watch(model: ChainTransformer | SeparateChainTransformer, member: Member, ke
 
 
 def _recipe(s: Settings, seed: int, *, patterns: int = 0, steps: int = 0, fraction: float = 0.0) -> Recipe:
-    world = reasoning(
+    world = Reasoning(
         np.eye(patterns or s.patterns, s.feature_dimension), steps=steps or s.reasoning_steps,
         matching_fraction=fraction or s.matching_fraction, context_length=s.train_length,
     )  # fmt: skip

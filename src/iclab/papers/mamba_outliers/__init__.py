@@ -18,6 +18,6 @@ equation = (
 )
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables", "theorems",
-    "title", "unstated",
+    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",
+    "theorems", "title", "unstated",
 ]  # fmt: skip

@@ -1,11 +1,13 @@
-"""The figures of mamba-outliers, in the paper's layout, and tables of what the unstated choices decide."""
+"""The figures of mamba-outliers, in the paper's layout, and tables of what stacking and placement decide."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,26 +18,31 @@ from iclab.papers.mamba_outliers.settings import KINDS, MAGNITUDES, ONE_LAYER, S
 from iclab.papers.mamba_outliers.statements import RULE_WORDS, recorded
 from iclab.statistics import band, interval
 
-ALPHA = {"x": "fraction of outliers α", "rules": {"0.01": 0.01}, "bounds": UNIT, "limits": (-0.02, 1.02)}
+ALPHA: dict[str, Any] = {
+    "x": "fraction of outliers α",
+    "rules": {"0.01": 0.01},
+    "bounds": UNIT,
+    "limits": (-0.02, 1.02),
+}
+MAMBAS = tuple(name for name in STACKS.values() if "Mamba" in name)
 
 
-def _errors(variable: str = "error", **at: object) -> dict[str, Expression]:
-    return {name: measured("robustness", variable).sel(kind=kind, **at) for kind, name in KINDS.items()}
+def _errors(words: str = "{}", variable: str = "error", **at: object) -> dict[str, Expression]:
+    return {words.format(name): measured("robustness", variable).sel(kind=kind, **at) for kind, name in KINDS.items()}
 
 
 def fig1(results: Results, s: Settings) -> Figure:
     """Error of one-layer models against the fraction of outliers, trained on 18 tasks and on the bare cycle of 6."""
     shown = []
     for tasks, (letter, rule) in itertools.product(TASK_SETS, zip("ABC", RULE_WORDS, strict=True)):
-        data: dict[str, Expression] = {}
-        for size in MAGNITUDES:
-            found = _errors(setting=tasks, rule=rule, magnitude=size)
-            data |= {f"{name}, κ_a' = {size:g}": error for name, error in found.items()}
-        dashed = tuple(data)[:2]
-        found = _errors("exact_error", setting=tasks, rule=rule)
-        data |= {f"{name}, κ_a' = 10, exact number": error for name, error in found.items()}
-        title = f"1({letter}) {RULE_WORDS[rule]}, {tasks}"
-        shown.append(Lines(title, data, "fraction", dashed=dashed, colours=(0, 1, 0, 1, 5, 4), **ALPHA))
+        at = {"setting": tasks, "rule": rule}
+        small, large = (_errors(f"{{}}, κ_a' = {size:g}", magnitude=size, **at) for size in MAGNITUDES)
+        data = small | large | _errors("{}, κ_a' = 10, exact number", "exact_error", **at)
+        title, look = (
+            f"1({letter}) {RULE_WORDS[rule]}, {tasks}",
+            {"dashed": tuple(small), "colours": (0, 1, 0, 1, 5, 4)},
+        )
+        shown.append(Lines(title, data, "fraction", **ALPHA | look))
     return picture(results, *shown, width=3.8, columns=3)
 
 
@@ -43,20 +50,19 @@ def _attention(results: Results, number: int, names: Sequence[str], layers: Sequ
     shown = []
     for name in names:
         kept = measured("attention", "recorded").sel(setting=name)
+        sums = {group: measured("attention", f"score_{group}").sel(setting=name) for group in ("same", "other")}
         data = {
-            f"{group} pattern, layer {layer + 1}": apply(
-                recorded, measured("attention", f"score_{group}").sel(setting=name).isel(layer=layer), kept
-            )
+            f"{group} pattern, layer {layer + 1}": apply(recorded, scores.isel(layer=layer), kept)
             for layer in layers
-            for group in ("same", "other")
+            for group, scores in sums.items()
         }
-        look = {"dashed": tuple(data)[2:], "colours": (0, 1) * len(layers), "dots": False}
+        look: dict[str, Any] = {"dashed": tuple(data)[2:], "colours": (0, 1) * len(layers), "dots": False}
         shown.append(Lines(f"{number}: {name}", data, "step", y="sum of attention scores", **look))
     return picture(results, *shown, width=3.2)
 
 
 def fig2(results: Results, s: Settings) -> Figure:
-    """First-layer attention scores summed over examples with the query's pattern and over the others, along training."""
+    """First-layer attention scores, summed over examples with the query's pattern and over others, along training."""
     return _attention(results, 2, (ONE_LAYER, *STACKS.values()), (0,))
 
 
@@ -65,13 +71,18 @@ def fig4(results: Results, s: Settings) -> Figure:
     return _attention(results, 4, tuple(STACKS.values()), range(1, s.stack_depth))
 
 
+def _spread(data: xr.DataArray, along: str) -> tuple[Any, np.ndarray]:
+    """Means, and how far their intervals reach down and up."""
+    mean, low, high = band(data.transpose(..., along), UNIT)
+    return mean, np.maximum(0, np.stack([mean - low, high - mean]))
+
+
 def _gates(results: Results, number: int, names: Sequence[str], layers: Sequence[int]) -> Figure:
     def bars(name: str, layer: int, size: float) -> Custom:
         def paint(axis: Axes, results: Results) -> None:
             for shift, group, colour in ((-0.2, "clean", COLOURS[2]), (0.2, "outlier", COLOURS[1])):
                 part = results["gates"][f"{group}_gate"].sel(setting=name, magnitude=size).isel(layer=layer)
-                mean, low, high = band(part.transpose(..., "distance"), UNIT)
-                spread, place = np.maximum(0, np.stack([mean - low, high - mean])), part["distance"].values + shift
+                (mean, spread), place = _spread(part, "distance"), part["distance"].values + shift
                 axis.bar(place, mean, width=0.4, color=colour, label=group, yerr=spread, error_kw={"lw": 0.6})
             axis.set(yscale="log", ylim=(1e-7, 2), xlabel="distance to the query", ylabel="gate")
             axis.legend()
@@ -85,31 +96,33 @@ def _gates(results: Results, number: int, names: Sequence[str], layers: Sequence
 
 def fig3(results: Results, s: Settings) -> Figure:
     """First-layer gates of outlier and clean examples against their distance to the query (α = 0.3, logarithmic)."""
-    return _gates(results, 3, (ONE_LAYER, *list(STACKS.values())[:3]), (0,))
+    return _gates(results, 3, (ONE_LAYER, *MAMBAS), (0,))
 
 
 def fig5(results: Results, s: Settings) -> Figure:
     """The same gates in the second and third layer."""
-    return _gates(results, 5, list(STACKS.values())[:3], range(1, s.stack_depth))
+    return _gates(results, 5, MAMBAS, range(1, s.stack_depth))
 
 
 def table2(results: Results, s: Settings) -> Figure:
     """Accuracy with half of the examples outliers, placed farthest from the query, closest to it, or at random."""
 
-    def dots(rule: str, size: float) -> Custom:
+    def points(rule: str, size: float) -> Custom:
         def paint(axis: Axes, results: Results) -> None:
             data = results["placements"]["accuracy"].sel(rule=rule, magnitude=size)
             for number, name in enumerate(STACKS.values()):
-                mean, low, high = band(data.sel(setting=name).transpose(..., "placement"), UNIT)
-                spread, place = np.maximum(0, np.stack([mean - low, high - mean])), np.arange(3) + 0.12 * number - 0.18
+                (mean, spread), place = (
+                    _spread(data.sel(setting=name), "placement"),
+                    np.arange(3) + 0.12 * number - 0.18,
+                )
                 axis.errorbar(place, mean, yerr=spread, fmt="o", ms=4, color=COLOURS[number], label=name)
             axis.set_xticks(range(3), [str(place) for place in data["placement"].values], rotation=20)
             axis.set(ylim=(-0.02, 1.05), ylabel="accuracy")
-            axis.legend(fontsize=7)
+            axis.legend()
 
         return Custom(f"{RULE_WORDS[rule]}, κ_a' = {size:g}", ("placements",), paint)
 
-    return picture(results, *(dots(*cell) for cell in itertools.product(RULE_WORDS, MAGNITUDES)), width=2.6)
+    return picture(results, *(points(*cell) for cell in itertools.product(RULE_WORDS, MAGNITUDES)), width=2.6)
 
 
 def gpt2_outliers(results: Results, s: Settings) -> Figure:
@@ -125,12 +138,13 @@ def gpt2_outliers(results: Results, s: Settings) -> Figure:
 
 def rates(results: Results, s: Settings) -> Figure:
     """Iterations that Mamba and the linear Transformer need, against 1 - p_a and against l_tr, with power laws."""
-    shown = [law.panel(f"Thm {n}: {KINDS[kind]}") for n, kind in ((1, "mamba"), (3, "linear")) for law in LAWS[kind].values()]
+    titles = {"mamba": "Thm 1: Mamba", "linear": "Thm 3: linear Transformer"}
+    shown = [law.panel(f"{title}, in {name}") for kind, title in titles.items() for name, law in LAWS[kind].items()]
     return picture(results, *shown, width=3.4)
 
 
 def phase(results: Results, s: Settings) -> Figure:
-    """Errors of both models over the fraction of outliers and the length of test prompts, with the theorems' boundaries."""
+    """Errors of both models over the fraction of outliers and the length of test prompts, with theorems' boundaries."""
     lengths, fractions = np.linspace(1, 70, 200), np.linspace(0.0, 0.49, 200)
     borne = np.array([largest_borne(s, float(length)) for length in lengths])
     needed = np.array([examples_needed(s, float(fraction)) for fraction in fractions])
@@ -147,64 +161,39 @@ def phase(results: Results, s: Settings) -> Figure:
     return picture(results, first, second, width=4.8, height=3.6)
 
 
-def _cell(values: np.ndarray, bounds: tuple[float, float] = UNIT, digits: str = ".3f") -> str:
-    found = interval(values, bounds)
-    return f"{found.measured:{digits}} [{found.low:{digits}}, {found.high:{digits}}]"
-
-
-def choices(results: Results, s: Settings) -> Table:
-    """0-1 errors of the one-layer models by everything the paper leaves open."""
-    data = results["choices"]["error"]
-    columns, rows = ("kind", "fraction"), ("rule", "setting", "magnitude", "counting", "size")
-    header = [f"{KINDS[kind]}, α = {alpha:g}" for kind, alpha in itertools.product(*(data[dim].values for dim in columns))]
-    body = [
-        (*(str(label) if isinstance(label, str) else f"{label:g}" for label in labels),
-         *map(_cell, data.sel(dict(zip(rows, labels, strict=True))).stack(cell=columns).transpose("cell", ...).values))
-        for labels in itertools.product(*(data[dim].values for dim in rows))
-    ]  # fmt: skip
-    title = "Which choices matter for the errors under outliers (Theorems 2 and 4, Figure 1)"
-    return Table(title, ("labels", "training tasks", "κ_a'", "counting", "K'", *header), tuple(body))
+def _cell(values: xr.DataArray) -> str:
+    found = interval(values.values, UNIT)
+    return f"{found.measured:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def stacking(results: Results, s: Settings) -> Table:
-    """What the stacking decides: training loss, attention gap and gates of every stack, at the end of training."""
+    """Which of the stacks learn: diverged seeds, and the training error at the end."""
     rows = []
     for name in STACKS.values():
         data = results["attention"].sel(setting=name)
-        data = data.isel(step=int(np.flatnonzero(data["recorded"].values)[-1]))
-        failed, gap = data["training_error"].values, (data["score_same"] - data["score_other"]).isel(layer=0).values
-        cells = ["no gate"] * len(MAGNITUDES)
-        if "gates" in results and "Mamba" in name:
-            gates = results["gates"].sel(setting=name).isel(layer=0).mean("distance")
-            ratio = (gates["outlier_gate"] / gates["clean_gate"]).transpose("magnitude", "seed").values
-            cells = [_cell(row, (-np.inf, np.inf), ".3g") for row in ratio]
-        gap_words = _cell(gap, (-np.inf, np.inf), ".3g")
-        rows.append((name, str(int(np.isnan(failed).sum())), _cell(failed), gap_words, *cells))
-    ratios = (f"layer-1 gate, outlier / clean, κ_a' = {size:g}" for size in MAGNITUDES)
-    header = ("stack", "diverged seeds", "training error", "layer-1 attention gap", *ratios)
-    return Table("Which stacking matters (Figures 2 to 5)", header, tuple(rows))
+        error = recorded(data["training_error"], data["recorded"]).isel(step=-1)
+        rows.append((name, str(int(error.isnull().sum())), _cell(error)))
+    return Table("Which stacks learn (Figures 2 to 5)", ("stack", "diverged seeds", "training error"), tuple(rows))
 
 
 def placements(results: Results, s: Settings) -> Table:
     """Table 2 for every stack, label rule and magnitude: accuracy by where the outliers sit."""
-    data = results["placements"]["accuracy"]
-    rows = [
-        (name, rule, f"{size:g}", *(_cell(one.sel(placement=place).values) for place in ("farthest", "closest", "random")))
-        for name, rule, size in itertools.product(STACKS.values(), RULE_WORDS, MAGNITUDES)
-        for one in (data.sel(setting=name, rule=rule, magnitude=size),)
-    ]
-    header = ("stack of three layers", "labels of outliers", "κ_a'", "farthest (FQ)", "closest (CQ)", "random (R)")
+    places = {"farthest": "farthest (FQ)", "closest": "closest (CQ)", "random": "random (R)"}
+    rows = []
+    for name, rule, size in itertools.product(STACKS.values(), RULE_WORDS, MAGNITUDES):
+        one = results["placements"]["accuracy"].sel(setting=name, rule=rule, magnitude=size)
+        rows.append((name, rule, f"{size:g}", *(_cell(one.sel(placement=place)) for place in places)))
+    header = ("stack of three layers", "labels of outliers", "κ_a'", *places.values())
     return Table("Table 2 under every choice: accuracy at α = 0.5", header, tuple(rows))
 
 
 def rates_table(results: Results, s: Settings) -> Table:
     """All laws by all criteria."""
-    named = {f"Theorem {number}": LAWS[kind] for number, kind in ((1, "mamba"), (3, "linear"))}
-    return law_table({f"{name} in {setting}": law for name, own in named.items() for setting, law in own.items()}, results)
+    return law_table({f"{KINDS[kind]}, {name}": law for kind in KINDS for name, law in LAWS[kind].items()}, results)
 
 
 figures = {
-    "fig1": fig1, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5, "table2": table2, "gpt2-outliers": gpt2_outliers,
-    "rates": rates, "phase": phase,
+    "fig1": fig1, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5, "table2": table2, "rates": rates,
+    "phase": phase, "gpt2-outliers": gpt2_outliers,
 }  # fmt: skip
-tables = {"choices": choices, "stacking": stacking, "placements": placements, "rates": rates_table}
+tables = {"stacking": stacking, "placements": placements, "rates": rates_table}

@@ -1,8 +1,8 @@
-"""The rates of mamba-outliers: iterations of Mamba and of the linear Transformer in p_a and l_tr, and what outliers they bear.
+"""The rates of mamba-outliers: iterations of both one-layer models in p_a and l_tr, and what outliers they bear.
 
-Theorems 1 and 3 predict the same dependence on 1 - p_a for both models, and l_tr times fewer iterations for the linear one. Both
-numbers suffice, so each law is an upper bound. Theorem 2 lets Mamba bear outliers up to α < min(1, p_a l_tr / l_ts), Theorem 4
-the linear Transformer up to 1/2.
+Theorems 1 and 3 predict the same dependence on 1 - p_a for both models, and l_tr times fewer iterations for the linear
+one. Both numbers suffice, so each law is an upper bound. Theorem 2 lets Mamba bear outliers up to
+α < min(1, p_a l_tr / l_ts), Theorem 4 the linear Transformer up to 1/2.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def clean(outliers: np.ndarray) -> np.ndarray:
 def _laws(kind: str, length: float, rivals: dict[str, float]) -> dict[str, Law]:
     return {
         "p_a": Law(
-            "rate-outliers", "outlier_fraction", (0.0, 0.1, 0.2, 0.3, 0.4), "1 − p_a", -1.0, on=(0.0, 0.1, 0.2), towards="small",
-            criteria=LOSSES, rivals={"no dependence": 0.0, "(1-p_a)⁻²": -2.0}, coordinate=clean, at={"kind": kind},
+            "rate-outliers", "outlier_fraction", (0.0, 0.1, 0.2, 0.3, 0.4), "1 − p_a", -1.0, on=(0.0, 0.1, 0.2),
+            towards="small", criteria=LOSSES, rivals={"no dependence": 0.0, "(1-p_a)⁻²": -2.0}, coordinate=clean,
+            at={"kind": kind},
         ),
         "l_tr": Law(
             "rate-length", "train_length", (10, 14, 20, 28, 40), "l_tr", length, on=(20.0, 28.0, 40.0), criteria=LOSSES,
@@ -65,7 +66,7 @@ def largest_borne(s: Settings, length: float) -> float:
 
 
 def limits(s: Settings) -> tuple[float, float]:
-    """The largest α of the grid that Theorem 2 (c) allows Mamba, and the largest for which l_ts is long enough by (17)."""
+    """The largest α of the grid that Theorem 2 (c) allows Mamba, and the largest for which (17) allows l_ts."""
     mamba = max(alpha for alpha in FRACTIONS if alpha < largest_borne(s, s.test_length) or alpha == 0)
     return mamba, max(alpha for alpha in FRACTIONS if examples_needed(s, alpha) <= s.test_length or alpha == 0)
 

@@ -1,19 +1,20 @@
 """Settings of mamba-outliers (Appendix B of the paper), and the worlds they define.
 
 What the paper states: d = 30, M1 = 6, M2 = 10, V = 3, δ = 0.2, β = 3, κ_a = 2, l_tr = l_ts = 20, p_a = 0.6 (one layer)
-and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. What it leaves open is in
-`unstated`; the test magnitude κ_a', the set of training tasks, the stacking and how outliers are counted decide, and are readings.
+and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. The rest is in
+`unstated`; the test magnitude κ_a', the set of training tasks, the stacking and how outliers are counted are readings.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_positive
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
@@ -21,11 +22,11 @@ from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
-from iclab.worlds.outliers import LabelRule, Placement, outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
-MAY_BE_ZERO = ("outlier_fraction", "stack_outlier_fraction", "basis_seed", "gpt2")  # or is no number
+SHARES = ("outlier_fraction", "stack_outlier_fraction")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,13 +62,11 @@ class Settings:
     gpt2: GPT2Training = GPT2Training()
 
     def __post_init__(self) -> None:
-        for name in ("outlier_fraction", "stack_outlier_fraction"):
-            require_fraction(name, getattr(self, name))
-            outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
-        numbers = {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in MAY_BE_ZERO
-        }
-        require_positive(**numbers)
+        for name in SHARES:
+            share = getattr(self, name)
+            require(0 <= share < 1, f"{name} is {share}; it must lie in [0, 1): outliers alone teach nothing.")
+        known = (field.name for field in dataclasses.fields(self))
+        require_positive(**{name: getattr(self, name) for name in known if name not in (*SHARES, "basis_seed", "gpt2")})
         m1, v = self.relevant_patterns, self.outlier_patterns
         require(v == 3, f"outlier_patterns is {v}; the paper's test outliers are mixtures of three.")
         require(m1 >= 4, f"relevant_patterns is {m1}; the 18-task set needs at least 4.")
@@ -95,10 +94,8 @@ unstated = (
     "hidden constants in Ω, Θ and O: 1, where a rule does not say otherwise",
 )
 
-MIXTURES = np.array(
-    [[0.7, 0.6, -0.4], [0.4, 0.7, -0.6], [-0.7, 0.5, 0.5]]
-)  # of training outliers: those of Appendix B,
-MIXTURES /= np.linalg.norm(MIXTURES, axis=1, keepdims=True)  # normalised
+MIXTURES = np.array([[0.7, 0.6, -0.4], [0.4, 0.7, -0.6], [-0.7, 0.5, 0.5]])  # the test outliers, of the training ones
+MIXTURES /= np.linalg.norm(MIXTURES, axis=1, keepdims=True)
 TASKS = "18 tasks"
 TASK_SETS = {TASKS: 3, "6 tasks": 1}  # shifts of the cycle: (i, i+1), (i, i+2), (i, i+3), or (i, i+1) alone
 MAGNITUDES = (2.0, 10.0)  # κ_a', unstated: the training magnitude and a larger one
@@ -122,12 +119,6 @@ def patterns(s: Settings) -> Patterns:
     return orthogonal_patterns(*sizes, outliers=s.outlier_patterns, basis_seed=s.basis_seed or None)
 
 
-def inference_patterns(s: Settings) -> Patterns:
-    """The same patterns with the test outliers v*', unit vectors."""
-    trained = patterns(s)
-    return dataclasses.replace(trained, outliers=MIXTURES @ trained.outliers)
-
-
 @functools.lru_cache(maxsize=64)
 def training_world(
     s: Settings, shifts: int, fraction: float, every_task: bool = False, longest: int | None = None
@@ -137,30 +128,30 @@ def training_world(
     Worlds of several lengths share a program if they are padded to the same `longest`.
     """
     tasks = all_tasks(s.relevant_patterns) if every_task else cyclic_tasks(s.relevant_patterns, shifts)
-    return classification(
-        patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0, context_length=s.train_length,
-        maximum_length=longest, irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
-        outliers=outliers(fraction, s.outlier_magnitude),
-    )  # fmt: skip
+    carried = Outliers(fraction, s.outlier_magnitude)
+    return _world(patterns(s), tasks, s.train_length, longest, s.irrelevant_size, carried)
 
 
 @functools.lru_cache(maxsize=4096)
 def inference_world(
-    s: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
-    placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
-    length: int | None = None, longest: int | None = None, shifts: int | None = None,
-) -> Classification:  # fmt: skip
-    """Definition 2: test outliers, any label rule, all tasks of T, or those of so many `shifts` of the cycle.
+    s: Settings, fraction: float, magnitude: float, longest: int | None = None, shifts: int | None = None, **rules: Any
+) -> Classification:
+    """Definition 2: test outliers, all tasks of T, or those of so many `shifts` of the cycle.
 
-    `stackable` with worlds of other placements and counts.
+    `rules` are those of `Outliers`: labels (flipped unless told otherwise), placement, exact numbers.
     """
     tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
-    size = s.shifted_irrelevant_size if size is None else size
-    return classification(
-        inference_patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0,
-        context_length=length or s.test_length, maximum_length=longest, irrelevant_range=(-size, size),
-        outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
-    )  # fmt: skip
+    shifted = dataclasses.replace(patterns(s), outliers=MIXTURES @ patterns(s).outliers)
+    carried = Outliers(fraction, magnitude, **{"rule": LabelRule.flip} | rules)
+    return _world(shifted, tasks, s.test_length, longest, s.shifted_irrelevant_size, carried)
+
+
+def _world(
+    drawn: Patterns, tasks: np.ndarray, length: int, longest: int | None, size: float, carried: Outliers
+) -> Classification:
+    lengths: dict[str, Any] = {"context_length": length, "maximum_length": longest}
+    alike: dict[str, Any] = {"label_embedding": np.ones(1), "matching_fraction": 1.0, "irrelevant_range": (-size, size)}
+    return Classification(drawn, tasks, **lengths, **alike, outliers=carried)
 
 
 def one_layer(s: Settings, kind: str, shifts: int) -> Recipe:
@@ -171,7 +162,7 @@ def one_layer(s: Settings, kind: str, shifts: int) -> Recipe:
 
 
 def stacked(s: Settings, name: str) -> Recipe:
-    """One of the stacks on the 18 tasks, p_a = 0.4. Linear ones divide each layer's sum by l; without that they diverge."""
+    """A stack on the 18 tasks, p_a = 0.4. Linear ones divide each layer's sum by l; without that they diverge."""
     residual = Residual.full if "full" in name else Residual.none if "no residual" in name else Residual.label
     sizes = s.initial_scale, s.stack_depth, residual
     model = MambaSettings(*sizes) if "Mamba" in name else LinearTransformerSettings(*sizes, "causal" in name, mean=True)
@@ -186,8 +177,8 @@ def _watched(s: Settings) -> Classification:
 def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of, at these settings, for one layer and the 18 tasks.
 
-    ε is the smallest that the batch allows; the test outliers have α = 0.3 (as in the figures of gates) and κ_a' = κ_a; L is
-    their smallest sum of coefficients.
+    ε is the smallest that the batch allows; the test outliers have α = 0.3 (as in the figures of gates) and κ_a' = κ_a;
+    L is their smallest sum of coefficients.
     """
     shared = {field.name for field in dataclasses.fields(theory.Symbols)} & {
         field.name for field in dataclasses.fields(s)
@@ -205,9 +196,6 @@ def symbols(s: Settings) -> theory.Symbols:
 
 _small = {"steps": 40, "rate_steps": 20, "stack_steps": 20, "record_every": 20, "prompts": 500, "trend_prompts": 250}
 _large = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
-_long = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
-settings = {
-    "smoke": Settings(**_small, gpt2=Settings.gpt2.smoke()),
-    "quick": Settings(),
-    "paper": Settings(**_large, gpt2=_long),
-}
+_deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
+_smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())
+settings = {"smoke": _smoke, "quick": Settings(), "paper": Settings(**_large, gpt2=_deep)}

@@ -20,7 +20,8 @@ from iclab.models.gpt2 import GPT2Settings
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
 from iclab.papers.chain_of_thought import settings as chain
-from iclab.papers.mamba_outliers import settings as outliers
+from iclab.papers.mamba_outliers.settings import Settings as OutlierSettings
+from iclab.papers.mamba_outliers.settings import training_world
 from iclab.papers.nonlinear_icl import settings as icl
 from iclab.papers.vector_arithmetic import settings as arithmetic
 from iclab.training import Member, Training
@@ -62,16 +63,14 @@ def _softmax() -> Recipe:
 
 
 def _mamba() -> Recipe:
-    s = outliers.Settings()
-    return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch)
-    )
+    s = OutlierSettings()
+    return Recipe(training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch))
 
 
 def _linear() -> Recipe:
-    s = outliers.Settings()
+    s = OutlierSettings()
     return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction),
+        training_world(s, 3, s.outlier_fraction),
         LinearTransformerSettings(s.initial_scale),
         Training(0.01, s.batch),
     )

@@ -118,7 +118,7 @@ def phase(lab: Lab) -> xr.Dataset:
 
 
 def gpt2_outliers(lab: Lab) -> xr.Dataset:
-    """GPT-2, trained as the one-layer models: errors as in Fig. 1 and on training prompts, on all tasks and on its 18."""
+    """GPT-2, trained as the one-layer models: errors as in Fig. 1 and on training prompts, on all tasks and its 18."""
     s: Settings = lab.settings
     shifts, model = TASK_SETS[TASKS], s.gpt2.model(max(s.train_length, s.test_length) + 1)
     recipe = Recipe(training_world(s, shifts, s.outlier_fraction), model, s.gpt2.training())
@@ -127,7 +127,7 @@ def gpt2_outliers(lab: Lab) -> xr.Dataset:
     def place(setting: str, seed: int, tasks: str) -> object:
         return training_world(s, shifts, s.outlier_fraction, every_task=tasks == "all")
 
-    tasks = {"tasks": ("all", "seen")}
+    tasks = {"tasks": ["all", "seen"]}
     own = lab.evaluate(trained, "convergence", ERRORS, place, tasks, s.gpt2.prompts)["error"]
     dims = {"shifts": (None, shifts), "rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}
     found = tested(lab, trained, "robustness", dims, s.gpt2.trend_prompts).rename(shifts="tasks").assign_coords(tasks)

@@ -15,15 +15,10 @@ from iclab.authoring import UNIT, Custom, Expression, Lines, Results, Table, app
 from iclab.drawing import COLOURS, boundary_map
 from iclab.papers.mamba_outliers.laws import LAWS, examples_needed, largest_borne
 from iclab.papers.mamba_outliers.settings import KINDS, MAGNITUDES, ONE_LAYER, STACKS, TASK_SETS, TASKS, Settings
-from iclab.papers.mamba_outliers.statements import RULE_WORDS, recorded
+from iclab.papers.mamba_outliers.statements import RULE_WORDS, gate, recorded
 from iclab.statistics import band, interval
 
-ALPHA: dict[str, Any] = {
-    "x": "fraction of outliers α",
-    "rules": {"0.01": 0.01},
-    "bounds": UNIT,
-    "limits": (-0.02, 1.02),
-}
+ALPHA: dict[str, Any] = {"x": "outliers α", "rules": {"0.01": 0.01}, "bounds": UNIT, "limits": (-0.02, 1.02)}
 MAMBAS = tuple(name for name in STACKS.values() if "Mamba" in name)
 
 
@@ -71,26 +66,13 @@ def fig4(results: Results, s: Settings) -> Figure:
     return _attention(results, 4, tuple(STACKS.values()), range(1, s.stack_depth))
 
 
-def _spread(data: xr.DataArray, along: str) -> tuple[Any, np.ndarray]:
-    """Means, and how far their intervals reach down and up."""
-    mean, low, high = band(data.transpose(..., along), UNIT)
-    return mean, np.maximum(0, np.stack([mean - low, high - mean]))
-
-
 def _gates(results: Results, number: int, names: Sequence[str], layers: Sequence[int]) -> Figure:
-    def bars(name: str, layer: int, size: float) -> Custom:
-        def paint(axis: Axes, results: Results) -> None:
-            for shift, group, colour in ((-0.2, "clean", COLOURS[2]), (0.2, "outlier", COLOURS[1])):
-                part = results["gates"][f"{group}_gate"].sel(setting=name, magnitude=size).isel(layer=layer)
-                (mean, spread), place = _spread(part, "distance"), part["distance"].values + shift
-                axis.bar(place, mean, width=0.4, color=colour, label=group, yerr=spread, error_kw={"lw": 0.6})
-            axis.set(yscale="log", ylim=(1e-7, 2), xlabel="distance to the query", ylabel="gate")
-            axis.legend()
-
+    shown = []
+    look: dict[str, Any] = {"log": "y", "limits": (1e-7, 2), "colours": (2, 1), "bounds": UNIT}
+    for name, layer, size in itertools.product(names, layers, MAGNITUDES):
         title = f"{number}: {name.removeprefix('Mamba, ')}, layer {layer + 1}, κ_a' = {size:g}"
-        return Custom(title, ("gates",), paint)
-
-    shown = [bars(*cell) for cell in itertools.product(names, layers, MAGNITUDES)]
+        data = {group: gate(group, layer).sel(setting=name, magnitude=size) for group in ("clean", "outlier")}
+        shown.append(Lines(title, data, "distance", x="distance to the query", y="gate", **look))
     return picture(results, *shown, width=3.6, height=2.6, columns=4)
 
 
@@ -111,11 +93,9 @@ def table2(results: Results, s: Settings) -> Figure:
         def paint(axis: Axes, results: Results) -> None:
             data = results["placements"]["accuracy"].sel(rule=rule, magnitude=size)
             for number, name in enumerate(STACKS.values()):
-                (mean, spread), place = (
-                    _spread(data.sel(setting=name), "placement"),
-                    np.arange(3) + 0.12 * number - 0.18,
-                )
-                axis.errorbar(place, mean, yerr=spread, fmt="o", ms=4, color=COLOURS[number], label=name)
+                mean, low, high = band(data.sel(setting=name).transpose(..., "placement"), UNIT)
+                place, reach = np.arange(3) + 0.12 * number - 0.18, np.maximum(0, np.stack([mean - low, high - mean]))
+                axis.errorbar(place, mean, yerr=reach, fmt="o", ms=4, color=COLOURS[number], label=name)
             axis.set_xticks(range(3), [str(place) for place in data["placement"].values], rotation=20)
             axis.set(ylim=(-0.02, 1.05), ylabel="accuracy")
             axis.legend()

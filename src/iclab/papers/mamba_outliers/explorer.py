@@ -72,11 +72,10 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         "gate": ("Gate of each example", "gate G"),
         "score": ("Attention score of each example", "score"),
     }
-    return Exploration(
-        ABOUT, [int(step) for step in history["step"].values], members(history), names,
-        [
-            Panel(title, axis, "example", (SAME, OTHER, OUTLIER), arrange(history[name], "token"), labels, groups)
-            for name, (title, axis) in panels.items()
-        ],
-        {"answer F": output}, binary(output, target), switch=("outliers", ("off", "on")),
-    )  # fmt: skip
+    groupings, steps = (SAME, OTHER, OUTLIER), [int(step) for step in history["step"].values]
+    shown = [
+        Panel(title, axis, "example", groupings, arrange(history[name], "token"), labels, groups)
+        for name, (title, axis) in panels.items()
+    ]
+    answers = {"answer F": output}, binary(output, target)
+    return Exploration(ABOUT, steps, members(history), names, shown, *answers, switch=("outliers", ("off", "on")))

@@ -172,8 +172,6 @@ def rates_table(results: Results, s: Settings) -> Table:
     return law_table({f"{KINDS[kind]}, {name}": law for kind in KINDS for name, law in LAWS[kind].items()}, results)
 
 
-figures = {
-    "fig1": fig1, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5, "table2": table2, "rates": rates,
-    "phase": phase, "gpt2-outliers": gpt2_outliers,
-}  # fmt: skip
+named = (fig1, fig2, fig3, fig4, fig5, table2, rates, phase)
+figures = {figure.__name__: figure for figure in named} | {"gpt2-outliers": gpt2_outliers}
 tables = {"stacking": stacking, "placements": placements, "rates": rates_table}

@@ -61,7 +61,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
-    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model, say
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model
 
     @property
     def over(self) -> str:

@@ -61,6 +61,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model
 
     @property
     def over(self) -> str:
@@ -75,7 +76,8 @@ class Law:
     def needed(self, criterion: Criterion | None = None) -> Expression:
         """What was needed, by coordinate and seed; by the first criterion if none is given."""
         chosen = criterion or next(iter(self.criteria.values()))
-        return apply(passages, measured(self.experiment, self.variable), self.over, self.along, chosen, self.coordinate)
+        curves = measured(self.experiment, self.variable).sel(**self.at)
+        return apply(passages, curves, self.over, self.along, chosen, self.coordinate)
 
     def part(self, name: str = "", readings: tuple[str, ...] = ()) -> Part:
         """The law as a part of a statement."""

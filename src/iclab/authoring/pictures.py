@@ -74,7 +74,16 @@ def picture(
     )
     for axis, panel in zip(axes, there, strict=True):
         panel.draw(axis, results)
+    _share_legend(axes)
     return figure
+
+
+def _share_legend(axes: Sequence[Axes]) -> None:
+    """Panels that all name the same things share the first one's legend."""
+    legends = [legend for axis in axes if (legend := axis.get_legend()) is not None]
+    if len(legends) == len(axes) and len({tuple(text.get_text() for text in one.get_texts()) for one in legends}) == 1:
+        for legend in legends[1:]:
+            legend.remove()
 
 
 @dataclasses.dataclass(frozen=True)

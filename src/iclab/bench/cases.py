@@ -67,9 +67,7 @@ def _softmax() -> Recipe:
 
 def _mamba() -> Recipe:
     s = Outliers()
-    return Recipe(
-        training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch)
-    )
+    return Recipe(training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch))
 
 
 def _linear() -> Recipe:

@@ -55,8 +55,10 @@ def measure(
 def table(found: dict[str, Any]) -> Table:
     """For a terminal."""
     machine = found["machine"]
-    title = f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at "
-    f"{machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
+    title = (
+        f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at "
+        f"{machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
+    )
     shown = Table(title=title, title_justify="left", box=None)
     shown.add_column("model")
     for column in (

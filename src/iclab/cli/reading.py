@@ -139,8 +139,10 @@ def theory(
             if theorem.paper == paper.id:
                 print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
         OUT.print()
-    note = f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log "
-    "value / d log symbol,"
+    note = (
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log "
+        "value / d log symbol,"
+    )
     note += " are shown where logarithms or sums make them differ."
     OUT.print(note, style="dim", highlight=False)
 

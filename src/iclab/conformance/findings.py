@@ -59,8 +59,10 @@ SHAPE = (
     "static(20)`. For "
     "what varies inside one program use masks (`present`) instead of shapes."
 )
-BRANCH = "Inside `sample`, a model or a probe nothing can depend on a value by `if`, `while`, `int()` or "
-"`float()`: use jnp.where."
+BRANCH = (
+    "Inside `sample`, a model or a probe nothing can depend on a value by `if`, `while`, `int()` or "
+    "`float()`: use jnp.where."
+)
 EXPLANATIONS: tuple[tuple[type[BaseException], str, str], ...] = (
     (
         jax.errors.TracerBoolConversionError,

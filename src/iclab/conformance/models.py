@@ -19,8 +19,10 @@ from iclab.prompts import Prompt
 
 PROMPTS = 16
 GARBAGE = 5.0  # the size of what is put into absent tokens
-MASK = "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before "
-"a softmax, and "
+MASK = (
+    "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before "
+    "a softmax, and "
+)
 MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 
 

@@ -53,8 +53,10 @@ def split(name: str, is_one_token: Callable[[str], bool], tested: int, most: int
     usable = [example for example in examples(name) if all(is_one_token(word) for word in example[1:])]
     order = generator("split", name).permutation(len(usable))
     shuffled = [usable[index] for index in order]
-    words = f"{name} has {len(usable)} examples whose answers are single tokens of this model; {tested} to test "
-    "on and at least"
+    words = (
+        f"{name} has {len(usable)} examples whose answers are single tokens of this model; {tested} to test "
+        "on and at least"
+    )
     require(len(usable) >= tested + 16, f"{words} 16 to choose on are needed.")
     return Task(name, tuple(shuffled[tested:][:most]), tuple(shuffled[:tested]))
 

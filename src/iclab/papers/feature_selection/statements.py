@@ -32,8 +32,10 @@ from iclab.papers.feature_selection.settings import Settings
 
 ZERO = 0.001  # "zero error", measured on 10,000 prompts per seed; prompts with no matching context leave about 0.00004
 SIDES = ("query", "key")
-KINDS = "Bounds are read as bounds, with a constant that is measured, since the second version; results had "
-"been seen by then."
+KINDS = (
+    "Bounds are read as bounds, with a constant that is measured, since the second version; results had "
+    "been seen by then."
+)
 PRINTED = Reading(
     "printed",
     "as (10) is printed: coordinates of W_O and of the value, all neurons",

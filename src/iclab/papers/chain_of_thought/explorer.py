@@ -13,13 +13,18 @@ from iclab.experiments import Lab, Recipe
 from iclab.inference import decode
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
-from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, step_matrices
+from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, usual_matrices
 from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
 from iclab.prompts import Prompt
 from iclab.worlds.reasoning import Mode, ask
 
 EXAMPLES = 10  # in a prompt: few enough to be seen, enough to outvote the erroneous ones
-GROUPS = ("same pattern, same step", "other pattern, same step", "same pattern, other step", "other pattern, other step")
+GROUPS = (
+    "same pattern, same step",
+    "other pattern, same step",
+    "same pattern, other step",
+    "other pattern, other step",
+)
 ABOUT = (
     "Each example is K columns, one per reasoning step, and some take a wrong turn. To answer step k the model looks for "
     "columns of step k with the same input pattern; the answer is decoded, fed back, and becomes the next question. First it "
@@ -44,14 +49,8 @@ def look(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> 
         pattern, same = asked.pattern[:-1] == prompt.chain[step - 1], asked.step[:-1] == step
         group = jnp.where(asked.present[:-1], 1 + 2 * (~same) + (~pattern), 0)
         right = asked.answers[prompt.chain[step]] @ output
-        values = (
-            trace.attention,
-            group,
-            answers[step - 1],
-            answer,
-            jnp.sum(jnp.where(group == 1, trace.attention, 0.0)),
-            right,
-        )
+        mass = jnp.sum(jnp.where(group == 1, trace.attention, 0.0))
+        values = (trace.attention, group, answers[step - 1], answer, mass, right)
         for name, value in zip(found, values, strict=True):
             found[name].append(value)
         answers = answers.at[step].set(answer)
@@ -71,8 +70,7 @@ def explorer(lab: Lab) -> xr.Dataset:
 
 
 def _recipe(s: Settings, seed: int) -> Recipe:
-    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
-    world = inference_world(s, seed, matrices, s.test_matching_fraction, EXAMPLES, EXAMPLES, Mode.chain)
+    world = inference_world(s, seed, usual_matrices(s), s.test_matching_fraction, EXAMPLES, EXAMPLES, Mode.chain)
     return dataclasses.replace(recipe(s, seed), watched=(world,))
 
 

@@ -16,9 +16,13 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.papers.chain_of_thought import theory
+from iclab.statements import Unstated
 from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning, reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
+
+
+COMPARISON = (0.4, 0.1)  # (τ_o, ρ_o) of Fig. 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +71,12 @@ class Settings:
             f"{self.patterns} orthonormal patterns do not fit into {self.feature_dimension} dimensions.",
         )
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
-        require(self.longest_test >= 10, f"longest_test is {self.longest_test}; Figs. 2 and 3 need at least 10 examples.")
-        require(self.longest_comparison >= 20, f"longest_comparison is {self.longest_comparison}; Fig. 4 needs at least 20.")
+        require(
+            self.longest_test >= 10, f"longest_test is {self.longest_test}; Figs. 2 and 3 need at least 10 examples."
+        )
+        require(
+            self.longest_comparison >= 20, f"longest_comparison is {self.longest_comparison}; Fig. 4 needs at least 20."
+        )
         for name, fraction, length in (
             ("matching_fraction", self.matching_fraction, self.train_length),
             ("test_matching_fraction", self.test_matching_fraction, 5),
@@ -86,24 +94,23 @@ class Settings:
         return sorted({*dense, *range(0, self.steps, self.record_every), self.steps})
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open, and what these settings say."""
-    return (
-        f"l_tr = {s.train_length}, ξ = {s.initial_scale:g}, B = {s.batch} (every query pattern and step by turns), "
-        f"η = {s.step_size:g}, T = {s.steps}",
-        "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
-        *unstated_world(),
-    )
-
-
-def unstated_world() -> tuple[str, ...]:
-    """What the paper leaves open about its examples and rules."""
-    return (
-        "exactly round(α l) examples start from the query's pattern, the others from any other one",
-        "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
-        "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
-        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-    )
+unstated = (
+    Unstated("train_length", (10, 20, 40), "l_tr; (17) asks for at least 1/α"),
+    Unstated("longest_test", (40, 60, 80), "the longest l_ts of Figs. 2 and 3"),
+    Unstated("longest_comparison", (80, 160, 320), "the longest l_ts of Fig. 4"),
+    Unstated("initial_scale", (0.001, 0.01, 0.05), "ξ, 'tiny'"),
+    Unstated("separate_weights", (0, 1), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
+    Unstated("step_size", (0.5, 0.9, 1.0), "η; Theorem 1 asks for η < 1"),
+    Unstated("batch", (60, 120, 240), "B; every query pattern and step by turns"),
+    Unstated("steps", (1000, 2000, 4000), "T"),
+    "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
+    "exactly round(α l) examples start from the query's pattern, the others from any other one",
+    "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
+    "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
+    "grids of α', τ, ρ, τ_o, ρ_o within what is feasible for K = 3, M' = 10; (τ_o, ρ_o) = (0.5, 0.5) in Fig. 3 where not varied",
+    "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
+    *Settings.gpt2.unstated(),
+)
 
 
 @functools.lru_cache(maxsize=256)
@@ -122,6 +129,11 @@ def mixed_patterns(settings: Settings, seed: int, kind: str) -> tuple[tuple[floa
 def step_matrices(settings: Settings, tau: float, rho: float) -> np.ndarray:
     """A_k with these τ and ρ."""
     return for_steps(tau, rho, settings.reasoning_steps, settings.test_patterns)
+
+
+def usual_matrices(settings: Settings) -> np.ndarray:
+    """A_k with the τ and ρ of the settings."""
+    return step_matrices(settings, settings.trajectory_probability, settings.primacy)
 
 
 @functools.lru_cache(maxsize=64)
@@ -146,8 +158,10 @@ def inference_world(
 def recipe(settings: Settings, seed: int) -> Recipe:
     """The one training, watched on the next steps of noisy test prompts."""
     s = settings
-    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
-    watched = inference_world(s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step)
+    matrices = usual_matrices(s)
+    watched = inference_world(
+        s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step
+    )
     return Recipe(
         world=reasoning(
             np.eye(s.patterns, s.feature_dimension), steps=s.reasoning_steps, matching_fraction=s.matching_fraction,
@@ -171,7 +185,7 @@ def symbols(settings: Settings) -> theory.Symbols:
     the longest of Figs. 2 and 3.
     """
     s = settings
-    found = measure(step_matrices(s, s.trajectory_probability, s.primacy))
+    found = measure(usual_matrices(s))
     return theory.Symbols(
         **{name: getattr(s, name) for name in SHARED},
         output_probability=found.output_probability,
@@ -182,7 +196,7 @@ def symbols(settings: Settings) -> theory.Symbols:
     )
 
 
-PROFILES = {
+settings = {
     "smoke": Settings(
         steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
         longest_comparison=40, gpt2=Settings.gpt2.smoke(),

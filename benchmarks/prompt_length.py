@@ -22,8 +22,8 @@ from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import Classification, classification
-from iclab.worlds.outliers import outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import Outliers
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = [10**exponent * factor for exponent in range(2, 7) for factor in (1, 3)]
@@ -32,9 +32,9 @@ LENGTHS = [10**exponent * factor for exponent in range(2, 7) for factor in (1, 3
 def world(length: int) -> Classification:
     """Prompts of mamba-outliers with this many examples."""
     patterns = orthogonal_patterns(30, 6, 10, 3.0, outliers=3)
-    return classification(
+    return Classification(
         patterns, cyclic_tasks(6, 3), label_embedding=np.ones(1), matching_fraction=1.0, context_length=length,
-        outliers=outliers(0.6, 2.0),
+        outliers=Outliers(0.6, 2.0),
     )  # fmt: skip
 
 

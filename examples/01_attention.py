@@ -12,11 +12,11 @@ import numpy as np
 from iclab.authoring import Lab, Recipe, Training, hinge
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 patterns = orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0)
-world = classification(patterns, cyclic_tasks(4), label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=10)
+world = Classification(patterns, cyclic_tasks(4), label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=10)
 model_settings = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)
 
 lab = Lab("example", settings=None, seeds=[0])

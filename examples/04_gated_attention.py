@@ -21,8 +21,8 @@ import xarray as xr
 
 from iclab.authoring import Check, Recipe, Training, above, below, claim, errors, hinge, static
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
-from iclab.worlds.outliers import LabelRule, outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import cyclic_tasks
 
 
@@ -75,10 +75,10 @@ settings = {"smoke": Settings(steps=10, prompts=250), "quick": Settings(), "pape
 
 def world(s):
     """Binary classification by one of four patterns; outliers show the opposite label."""
-    return classification(
+    return Classification(
         orthogonal_patterns(12, relevant=4, irrelevant=4, strength=2.0, outliers=2), cyclic_tasks(4, shifts=3),
         label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=20,
-        outliers=outliers(s.fraction, s.magnitude, LabelRule.flip, stackable=True),
+        outliers=Outliers(s.fraction, s.magnitude, LabelRule.flip, stackable=True),
     )  # fmt: skip
 
 

@@ -8,14 +8,14 @@ from iclab.errors import InputError
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer, ResidualTransformerSettings
 from iclab.training import Member, Training, train
-from iclab.worlds.concepts import Kind, answer_rows, concepts, orthonormal_concepts
+from iclab.worlds.concepts import Concepts, Kind, answer_rows, orthonormal_concepts
 
 A, B, COMMON = orthonormal_concepts(16, 2, 8, seed=3)
 
 
 def world(kind=Kind.icl, **changes):
     settings = {"pairs": 3, "common_length": 4, "noise_scale": 0.0} | changes
-    return concepts(A, B, COMMON, kind=kind, **settings)
+    return Concepts(A, B, COMMON, kind=kind, **settings)
 
 
 def test_the_dictionary_has_7k_plus_k_prime_unit_rows_and_the_target_is_the_right_one():

@@ -9,8 +9,8 @@ import small
 from iclab.errors import InputError
 from iclab.losses import cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
-from iclab.worlds.concepts import Kind, concepts, orthonormal_concepts
-from iclab.worlds.reasoning import reasoning
+from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
+from iclab.worlds.reasoning import Reasoning
 
 SIZES = [(1, 1, 8), (3, 2, 12)]  # depth, heads, width
 # Compiled once for all tests: operation by operation a forward pass takes seconds to compile.
@@ -30,9 +30,9 @@ def worlds():
     a, b, common = orthonormal_concepts(10, 2, 6)
     return {
         "labels": (small.world(length=4), hinge),
-        "vectors": (reasoning(np.eye(5, 7), steps=2, matching_fraction=0.5, context_length=4, maximum_length=6), squared),
+        "vectors": (Reasoning(np.eye(5, 7), steps=2, matching_fraction=0.5, context_length=4, maximum_length=6), squared),
         "dictionary": (
-            concepts(a, b, common, kind=Kind.icl, pairs=3, common_length=3, noise_scale=0.01, maximum_pairs=5),
+            Concepts(a, b, common, kind=Kind.icl, pairs=3, common_length=3, noise_scale=0.01, maximum_pairs=5),
             cross_entropy,
         ),
     }

@@ -12,7 +12,7 @@ from iclab.models.linear_attention import attend_all, gates_at_end
 from iclab.models.linear_transformer import LinearTransformer, LinearTransformerSettings, Residual
 from iclab.models.mamba import Mamba, MambaSettings, recurrence
 from iclab.probes.gates import attention_sums, gate_profile
-from iclab.worlds.outliers import Placement, outliers
+from iclab.worlds.outliers import Outliers, Placement
 from test_outliers import world
 
 
@@ -34,7 +34,7 @@ def random_linear(seed=0, depth=1, residual=Residual.label, causal=False, mean=F
 def prompt(seed=0, **changes):
     settings = {"fraction": 0.4, "magnitude": 2.0} | changes
     length = settings.pop("length", 10)
-    return world(outliers(**settings), length=length).sample(jax.random.key(seed), seed)
+    return world(Outliers(**settings), length=length).sample(jax.random.key(seed), seed)
 
 
 def gates_float64(logits):
@@ -144,7 +144,7 @@ def test_a_stack_is_its_definition(residual, kind):
 
 
 def test_gradients_are_finite_and_nothing_overflows_with_100000_examples():
-    made = dataclasses.replace(world(outliers(0.6, 2.0)), maximum_length=100_000, context_length=np.int32(100_000))
+    made = dataclasses.replace(world(Outliers(0.6, 2.0)), maximum_length=100_000, context_length=np.int32(100_000))
     one = eqx.filter_jit(made.sample)(jax.random.key(0), 0)
     for model in (random_mamba(0), random_linear(0), random_mamba(0, 3)):
         small = dataclasses.replace(model, key_weights=0.01 * model.key_weights)
@@ -169,7 +169,7 @@ def test_groups_of_gates_and_scores_are_what_the_truth_says():
 
 
 def test_initialisation_and_letters():
-    made = world(outliers(0.5, 2.0))
+    made = world(Outliers(0.5, 2.0))
     model = MambaSettings(initial_scale=0.2).init(jax.random.key(0), made)
     letters = model.letters()
     assert {name: array.shape for name, array in letters.items()} == {"W_B": (11, 11), "W_C": (11, 11), "w": (11,)}

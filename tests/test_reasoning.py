@@ -18,14 +18,14 @@ from iclab.papers.chain_of_thought.settings import Settings
 from iclab.probes.steps import step_masses
 from iclab.training import Member, Training, train
 from iclab.worlds import transitions
-from iclab.worlds.reasoning import Mode, ask, reasoning
+from iclab.worlds.reasoning import Mode, Reasoning, ask
 
 PATTERNS = np.eye(8)[:5]
 
 
 def world(patterns=PATTERNS, steps=2, **changes):
     settings = {"matching_fraction": 0.5, "context_length": 6} | changes
-    return reasoning(patterns, steps=steps, **settings)
+    return Reasoning(patterns, steps=steps, **settings)
 
 
 def draw(made, count=2000):
@@ -240,7 +240,7 @@ def plurality_error(probabilities, voters):
 def test_an_oracle_has_the_error_of_a_majority_vote(right, following, voters):
     patterns = np.eye(6)[:4]
     matrices = transitions.from_kernel(right, following, 1, 4)
-    made = reasoning(patterns, steps=1, matching_fraction=1.0, context_length=voters, transitions=matrices, mode=Mode.chain)
+    made = Reasoning(patterns, steps=1, matching_fraction=1.0, context_length=voters, transitions=matrices, mode=Mode.chain)
     jobs = Jobs(*(ensemble.stack([part]) for part in (Oracle(jnp.zeros(1)), np.float32(0), made, jax.random.key(5))))
     found = float(evaluate(chain_errors, jobs, 40_000)["error"][0])
     rest = (1 - right - following) / 2

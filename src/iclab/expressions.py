@@ -3,12 +3,12 @@
     error = measured("sums", "error").sel(setting="standard")
     error.sel(total=slice(1, 2)).max("total")
 
-is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what a
-statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in the place of
-the one that is named, and a control can evaluate the same description on models that were never trained.
+is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what
+a statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in
+the place of the one that is named, and a control can evaluate the same description on models that were never trained.
 
-An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for everything
-else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
+An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for
+everything else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
 """
 
 from __future__ import annotations
@@ -170,7 +170,9 @@ class Measured(Expression):
         data = results[self.experiment]
         if self.variable not in data:
             known = [str(name) for name in data.variables]
-            raise InputError(f"the experiment {self.experiment!r} has no {self.variable!r}. {nearest(self.variable, known)}")
+            raise InputError(
+                f"the experiment {self.experiment!r} has no {self.variable!r}. {nearest(self.variable, known)}"
+            )
         return data[self.variable]
 
     def leaves(self) -> Iterator[Measured]:
@@ -226,4 +228,3 @@ def _explained(data: Any, name: str) -> Iterator[None]:
         yield
     except (KeyError, ValueError, IndexError) as error:
         raise InputError(f"{getattr(data, 'name', None) or 'the result'}.{name}(...): {in_words(error)}") from error
-

@@ -6,13 +6,14 @@
 | value | a printed number, "about 15 %" | the interval against the number with a stated tolerance |
 | order | larger, grows with, better than | a contrast or a trend, by at least the smallest effect that counts |
 | bound | X <= O(f), X >= Ω(f), "T = Θ(f) suffices" | the hidden constant c = X/f; over sizes, one-sided, its scaling |
-| rate | "linear in", Θ(f) where tightness is claimed | the exponent, two-sided; affine fits where the words are "linear in" |
+| rate | "linear in", Θ(f) where tightness is claimed | the exponent, two-sided; affine fits for "linear in" |
 | sufficiency | if (conditions) then small loss | the worst point inside the region |
 | existence | there is a set L, a constant C | what exists is searched for and reported with the answer |
 
-A rule is data with one method, `judge`: an array with one number per seed (per seed and size, where a rule speaks of sizes) in,
-a `Finding` out. All of it is pure. An answer is given only where the interval over seeds allows one: what was never reached, has
-too few seeds or straddles its rule is open, and a constant that one size cannot tell from a failure is open too.
+A rule is data with one method, `judge`: an array with one number per seed (per seed and size, where a rule speaks of
+sizes) in, a `Finding` out. All of it is pure. An answer is given only where the interval over seeds allows one: what
+was never reached, has too few seeds or straddles its rule is open, and a constant that one size cannot tell from a
+failure is open too.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ class Range:
 class Bound:
     """X <= O(f) or X >= Ω(f), asked at one size: `size` is f there.
 
-    With a constant of 1 the bound holds or not; where it does not, one size cannot tell a larger constant from a failure.
+    With a constant of 1 the bound holds or not; where it does not, one size cannot tell a larger constant from a
+    failure.
     """
 
     size: float
@@ -163,13 +165,14 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """X grows like a power of a size, over several values of it: `exponent` in the coordinate `dim`, which `symbol` writes.
+    """X grows like a power of a size, over several values of it: `exponent` in the coordinate `dim`, which `symbol`
+    writes.
 
-    `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and "both" where
-    the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or an ε that goes to 0. For
-    a one-sided bound only what happens in that direction counts. `tolerance` is how far an exponent may be off; it is ours.
-    With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale` is f over size^exponent where it is
-    known, and the constant c is then reported.
+    `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and
+    "both" where the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or
+    an ε that goes to 0. For a one-sided bound only what happens in that direction counts. `tolerance` is how far an
+    exponent may be off; it is ours. With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale`
+    is f over size^exponent where it is known, and the constant c is then reported.
     """
 
     dim: str

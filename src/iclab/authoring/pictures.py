@@ -4,8 +4,8 @@
         error = measured("sums", "error").sel(setting="standard")
         return picture(results, Lines("3(A) 0-1 error", error, "total", x="S₁", rules={"0.01": 0.01}))
 
-A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the data
-(`labelled`) unless a panel says otherwise.
+A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the
+data (`labelled`) unless a panel says otherwise.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def picture(
 ) -> Figure:
     """A figure of these panels, in rows of `columns` (one row if not given)."""
     there = [panel for panel in shown if panel.needs() <= set(results)]
-    figure, axes = panels(len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns)
+    figure, axes = panels(
+        len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns
+    )
     for axis, panel in zip(axes, there, strict=True):
         panel.draw(axis, results)
     return figure
@@ -77,9 +79,10 @@ def picture(
 class Lines:
     """Means over seeds with their intervals against the coordinate `along`.
 
-    `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label` is the
-    label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them. `seeds` adds every
-    seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are logarithmic ("x", "y", "xy").
+    `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label`
+    is the label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them.
+    `seeds` adds every seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are
+    logarithmic ("x", "y", "xy").
     """
 
     title: str
@@ -266,7 +269,9 @@ def _seeds(axis: Axes, part: Part, found: Mapping[str, xr.DataArray]) -> None:
     low, high = min([low, *ends]), max([high, *ends])
     margin = 0.08 * (high - low) or 0.1
     axis.set_ylim(low - margin, high + margin)
-    axis.axhspan(max(part.rule.low, low - margin), min(part.rule.high, high + margin), color=COLOURS[2], alpha=0.12, lw=0)
+    axis.axhspan(
+        max(part.rule.low, low - margin), min(part.rule.high, high + margin), color=COLOURS[2], alpha=0.12, lw=0
+    )
     for end in ends:
         threshold(axis, end, f"{end:.3g}")
     axis.set_xticks(range(len(found)), list(found))

@@ -1,7 +1,8 @@
 """What is measured: one training of every model, at the sizes of its paper's quick profile.
 
-Each case counts the least arithmetic of a step: matrix products in the cheapest order on dense tokens, forward and twice that
-backward, and nothing else. It is the same number whatever way a program computes the step, so rates can be compared.
+Each case counts the least arithmetic of a step: matrix products in the cheapest order on dense tokens, forward and
+twice that backward, and nothing else. It is the same number whatever way a program computes the step, so rates can be
+compared.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Case:
         """So many seeds of this training."""
         made = self.recipe()
         one = Member(jax.random.key(0), made.world, made.model, made.training)
-        many = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0))
+        many = jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0)
+        )
         return eqx.tree_at(lambda m: m.key, many, jax.random.split(jax.random.key(0), count))
 
 
@@ -60,13 +63,17 @@ def _softmax() -> Recipe:
 
 def _mamba() -> Recipe:
     s = outliers.Settings()
-    return Recipe(outliers.training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch))
+    return Recipe(
+        outliers.training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch)
+    )
 
 
 def _linear() -> Recipe:
     s = outliers.Settings()
     return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction), LinearTransformerSettings(s.initial_scale), Training(0.01, s.batch)
+        outliers.training_world(s, 3, s.outlier_fraction),
+        LinearTransformerSettings(s.initial_scale),
+        Training(0.01, s.batch),
     )
 
 

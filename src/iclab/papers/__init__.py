@@ -1,4 +1,6 @@
-"""The papers. A reader with a PDF starts here: one folder per paper, with settings, experiments, statements, figures, theory."""
+"""The papers. A reader with a PDF starts here: one folder per paper, with settings, experiments, statements,
+figures, theory.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from pathlib import Path
 from iclab.authoring.module import paper_of
 from iclab.authoring.paper import Paper
 
-FOLDERS = ("nonlinear_icl", "feature_selection", "mamba_outliers", "chain_of_thought", "vector_arithmetic", "language_model")
+FOLDERS = (
+    "nonlinear_icl",
+    "feature_selection",
+    "mamba_outliers",
+    "chain_of_thought",
+    "vector_arithmetic",
+    "language_model",
+)
 
 
 # While the papers are being rewritten: those that are.

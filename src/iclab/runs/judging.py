@@ -1,4 +1,6 @@
-"""From results to answers and figures: statements of a run with the settings, theorems and controls that belong to them."""
+"""From results to answers and figures: statements of a run with the settings, theorems and controls that belong to
+them.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,17 @@ from iclab.theorems import Theorem
 
 @dataclasses.dataclass(frozen=True)
 class Judge:
-    """Answers statements of these papers at these settings. With `attempted=False` there are numbers, but no answers."""
+    """Answers statements of these papers at these settings. With `attempted=False` there are numbers, but no
+    answers.
+    """
 
     papers: Mapping[str, Paper]
     settings: Mapping[str, Any]
     attempted: bool = True
 
-    def split(self, paper: str, results: Mapping[str, xr.Dataset]) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dataset]]:
+    def split(
+        self, paper: str, results: Mapping[str, xr.Dataset]
+    ) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dataset]]:
         """A paper's results by experiment: of trained models, and of untrained ones."""
         own = _under(f"{paper}/", results)
         return own, _under(f"{CONTROL}{paper}/", results)
@@ -51,7 +57,9 @@ class Judge:
     def figures(
         self, statements: Sequence[Statement], results: Mapping[str, xr.Dataset], control: Mapping[str, xr.Dataset]
     ) -> dict[str, Callable[[], Figure]]:
-        """The figures of these statements of one paper: their own, or one of their parts and rules under the statement's name."""
+        """The figures of these statements of one paper: their own, or one of their parts and rules under the
+        statement's name.
+        """
         found: dict[str, Callable[[], Figure]] = {}
         for statement in statements:
             if statement.figure is None:
@@ -88,7 +96,8 @@ def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> Non
     for statement in statements:
         require(
             statement.figure is None or statement.figure in paper.figures,
-            f"{statement.id}: there is no figure {statement.figure!r}; figures are {', '.join(paper.figures) or 'none'}.",
+            f"{statement.id}: there is no figure {statement.figure!r}; figures are "
+            f"{', '.join(paper.figures) or 'none'}.",
         )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # zeros divided by zeros

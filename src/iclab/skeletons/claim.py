@@ -4,10 +4,23 @@ import dataclasses
 
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, above, below, claim, curve, errors, hinge, panels, require_fraction, trend
+from iclab.authoring import (
+    Check,
+    Recipe,
+    Training,
+    above,
+    below,
+    claim,
+    curve,
+    errors,
+    hinge,
+    panels,
+    require_fraction,
+    trend,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = (2, 4, 8, 16)  # of the test contexts
@@ -37,7 +50,7 @@ settings = {
 
 def world(s, length):
     """Where prompts come from; all lengths are one compiled program."""
-    return classification(
+    return Classification(
         orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
         matching_fraction=s.matching_fraction, context_length=length, maximum_length=max(LENGTHS),
     )  # fmt: skip
@@ -67,7 +80,8 @@ def lengths(results, settings):
 
 figures = {"lengths": lengths}
 
-# A claim is a statement with at least one check: a number per seed, and a rule that is written before the first run. The
+# A claim is a statement with at least one check: a number per seed, and a rule that is written before the first run.
+# The
 # verdict compares the 95 % interval over seeds with the rule.
 claims = [
     claim(
@@ -82,7 +96,10 @@ claims = [
         "more-is-better",
         "The longer the context, the fewer mistakes.",
         Check(
-            "rank correlation of error and length", below(-0.5), lambda r: trend(r["experiment"]["error"], "length"), (-1, 1)
+            "rank correlation of error and length",
+            below(-0.5),
+            lambda r: trend(r["experiment"]["error"], "length"),
+            (-1, 1),
         ),
         Check(
             "error with 2 examples minus error with 16",

@@ -38,7 +38,7 @@ class Kind(enum.Enum):
 
 
 class Concepts(eqx.Module):
-    """The world's settings; build one with `concepts(...)`, which checks them.
+    """The world on the concepts `a` and `b` and the `common` tokens, all as rows; checked when it is built.
 
     | word | letter |
     |---|---|
@@ -59,6 +59,42 @@ class Concepts(eqx.Module):
     concept_count: int = eqx.field(static=True)
     maximum_pairs: int = eqx.field(static=True)
     common_length: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        common: np.ndarray,
+        *,
+        kind: Kind,
+        pairs: int,
+        common_length: int,
+        noise_scale: float,
+        maximum_pairs: int | None = None,
+        cotasks: int = 1,
+    ) -> None:
+        longest = pairs if maximum_pairs is None else maximum_pairs
+        require_positive(pairs=pairs, common_length=common_length, cotasks=cotasks)
+        require(pairs <= longest, f"pairs is {pairs}, above maximum_pairs {longest}.")
+        require(
+            common_length <= len(common),
+            f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
+        )
+        require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
+        require_finite(noise_scale=noise_scale)
+        require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
+        rows = np.concatenate([a, b, common])
+        orthonormal = np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5)
+        require(orthonormal, "a, b and the common tokens must be orthonormal rows.")
+        self.dictionary = np.concatenate([rows, np.zeros((1, rows.shape[1]))]).astype(np.float32)
+        self.answers = answer_rows(a, b, common).astype(np.float32)
+        self.pairs = np.int32(pairs)
+        self.cotasks = np.int32(cotasks)
+        self.noise_scale = np.float32(noise_scale)
+        self.kind = kind
+        self.concept_count = len(a)
+        self.maximum_pairs = longest
+        self.common_length = common_length
 
     @property
     def columns(self) -> int:
@@ -177,41 +213,3 @@ def orthonormal_concepts(dimension: int, concepts_: int, common: int, seed: int 
     if seed is not None:
         basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((dimension, wanted)))[0].T
     return basis[:concepts_], basis[concepts_ : 2 * concepts_], basis[2 * concepts_ :]
-
-
-def concepts(
-    a: np.ndarray,
-    b: np.ndarray,
-    common: np.ndarray,
-    *,
-    kind: Kind,
-    pairs: int,
-    common_length: int,
-    noise_scale: float,
-    maximum_pairs: int | None = None,
-    cotasks: int = 1,
-) -> Concepts:
-    """A checked world on these concepts (rows)."""
-    longest = pairs if maximum_pairs is None else maximum_pairs
-    require_positive(pairs=pairs, common_length=common_length, cotasks=cotasks)
-    require(pairs <= longest, f"pairs is {pairs}, above maximum_pairs {longest}.")
-    require(
-        common_length <= len(common),
-        f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
-    )
-    require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
-    require_finite(noise_scale=noise_scale)
-    require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
-    rows = np.concatenate([a, b, common])
-    require(np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5), "a, b and the common tokens must be orthonormal rows.")
-    return Concepts(
-        dictionary=np.concatenate([rows, np.zeros((1, rows.shape[1]))]).astype(np.float32),
-        answers=answer_rows(a, b, common).astype(np.float32),
-        pairs=np.int32(pairs),
-        cotasks=np.int32(cotasks),
-        noise_scale=np.float32(noise_scale),
-        kind=kind,
-        concept_count=len(a),
-        maximum_pairs=longest,
-        common_length=common_length,
-    )

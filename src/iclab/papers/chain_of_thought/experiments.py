@@ -37,7 +37,7 @@ from iclab.papers.chain_of_thought.settings import (
     usual_matrices,
 )
 from iclab.probes.steps import at_first_pattern, step_masses
-from iclab.worlds.reasoning import Mode, reasoning
+from iclab.worlds.reasoning import Mode, Reasoning
 
 LENGTHS = (5, 10, 15, 20, 30, 40)  # l_ts of Figs. 2 and 3
 COMPARISON_LENGTHS = (10, 20, 40, 80, 160, 320, 640, 1280)  # l_ts of Fig. 4
@@ -193,7 +193,7 @@ def watch(model: Transformer, member: Member, key: Key[Array, ""]) -> dict[str, 
 
 def _timed(s: Settings, *, patterns: int = 0, steps: int = 0, fraction: float = 0.0) -> Recipe:
     """The training with another M, K or α, watched in its own world."""
-    world = reasoning(
+    world = Reasoning(
         np.eye(patterns or s.patterns, s.feature_dimension), steps=steps or s.reasoning_steps,
         matching_fraction=fraction or s.matching_fraction, context_length=s.train_length,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.papers.chain_of_thought import theory
 from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.reasoning import Mode, Reasoning, reasoning
+from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 
@@ -148,7 +148,7 @@ def inference_world(
 ) -> Reasoning:  # fmt: skip
     """Noisy, erroneous examples on the test patterns of this seed."""
     s = settings
-    return reasoning(
+    return Reasoning(
         np.array(mixed_patterns(s, seed, kind)), steps=s.reasoning_steps, matching_fraction=fraction, context_length=length,
         maximum_length=maximum, transitions=matrices, noise_norm=s.noise_norm, mode=mode,
     )  # fmt: skip
@@ -163,7 +163,7 @@ def recipe(settings: Settings, seed: int) -> Recipe:
         s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step
     )
     return Recipe(
-        world=reasoning(
+        world=Reasoning(
             np.eye(s.patterns, s.feature_dimension), steps=s.reasoning_steps, matching_fraction=s.matching_fraction,
             context_length=s.train_length,
         ),

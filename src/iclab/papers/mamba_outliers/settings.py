@@ -21,8 +21,8 @@ from iclab.models.mamba import MambaSettings
 from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
-from iclab.worlds.outliers import LabelRule, Placement, outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import LabelRule, Outliers, Placement
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
@@ -61,7 +61,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("outlier_fraction", "stack_outlier_fraction"):
             require_fraction(name, getattr(self, name))
-            outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
+            Outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
         sizes = ("train_length", "test_length", "initial_scale", "mamba_step_size", "linear_step_size", "stack_step_size",
                  "batch", "stack_batch", "steps", "stack_steps", "stack_depth", "record_every", "prompts", "trend_prompts",
                  "rate_steps", "outlier_magnitude", "irrelevant_size", "shifted_irrelevant_size")  # fmt: skip
@@ -140,10 +140,10 @@ def training_world(
     """
     s = settings
     tasks = all_tasks(s.relevant_patterns) if every_task else cyclic_tasks(s.relevant_patterns, shifts)
-    return classification(
+    return Classification(
         patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0, context_length=s.train_length,
         maximum_length=longest, irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
-        outliers=outliers(fraction, s.outlier_magnitude),
+        outliers=Outliers(fraction, s.outlier_magnitude),
     )  # fmt: skip
 
 
@@ -160,10 +160,10 @@ def inference_world(
     s = settings
     tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
     size = s.shifted_irrelevant_size if size is None else size
-    return classification(
+    return Classification(
         inference_patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0,
         context_length=length or s.test_length, maximum_length=longest, irrelevant_range=(-size, size),
-        outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
+        outliers=Outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 
@@ -152,7 +152,7 @@ def shifted_coefficients(total: float, relevant: int) -> np.ndarray:
 def _world(settings: Settings, which: Patterns, tasks: np.ndarray, size: float, **changes: object) -> Classification:
     embedding = np.zeros(settings.label_dimension)
     embedding[0] = settings.label_norm
-    return classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)  # type: ignore[arg-type]
+    return Classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)  # type: ignore[arg-type]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.papers.vector_arithmetic import theory
 from iclab.training import Training
-from iclab.worlds.concepts import Concepts, Kind, concepts, orthonormal_concepts
+from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 
 PRINTED_DIMENSION = 3000
 PRINTED_STEP, PRINTED_SCALE = 5.0, 1e-5  # η and q_V as printed
@@ -122,7 +122,7 @@ def world(
     if shift in ("common", "all"):
         common = free[s.concepts :]
     own = getattr(s, PAIRS_OF[kind])
-    return concepts(
+    return Concepts(
         a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest, common_length=s.common_length,
         noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """chain-of-thought: how nonlinear Transformers acquire generalization-guaranteed CoT ability.
 
-Reasoning in steps against answering at once, when the examples are noisy and some of their steps are wrong. `gpt2.py` asks the
-same of GPT-2.
+Reasoning in steps against answering at once, when examples are noisy and partly wrong. `gpt2.py` asks GPT-2 the same.
 """
 
 from iclab.papers.chain_of_thought.experiments import check, experiments

@@ -1,9 +1,10 @@
 """Beyond the paper: the reasoning steps of chain-of-thought on GPT-2.
 
-The paper's theory is of one attention layer with a fixed value matrix. GPT-2 is trained on the same prompts (20 patterns, α = 0.4,
-20 right examples and the solved steps of the query) and asked the same: does it answer all steps on noisy, partly wrong examples
-of unseen patterns, does the chain help where the answer at once cannot be right, and where does a head look? Its positions are
-learned, so it is tested with as many examples as it was trained on; the one-layer model is tested beside it on the same prompts.
+The paper's theory is of one attention layer with a fixed value matrix. GPT-2 is trained on the same prompts (20 patterns,
+α = 0.4, 20 right examples and the solved steps of the query) and asked the same: does it answer all steps on noisy,
+partly wrong examples of unseen patterns, does the chain help where the answer at once cannot be right, and where does a
+head look? Its positions are learned, so it is tested with as many examples as it was trained on; the one-layer model is
+tested beside it on the same prompts.
 """
 
 from __future__ import annotations
@@ -15,17 +16,11 @@ from iclab.authoring import Lab, Member, Prompt, Recipe, Trained, errors, expect
 from iclab.inference import chain_errors
 from iclab.models.gpt2 import GPT2
 from iclab.papers.chain_of_thought import settings as worlds
-from iclab.papers.chain_of_thought.laws import FRACTIONS
-from iclab.papers.chain_of_thought.settings import (
-    COMPARISON,
-    Settings,
-    inference_world,
-    output_matrices,
-    usual_matrices,
-)
+from iclab.papers.chain_of_thought.laws import COMPARISON, FRACTIONS
+from iclab.papers.chain_of_thought.settings import Settings, output_matrices, usual_matrices
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
-from iclab.worlds.reasoning import Mode, Reasoning
+from iclab.worlds.reasoning import Mode
 
 MODELS = {"one layer": "one-layer Transformer", "GPT-2": "GPT-2"}
 
@@ -72,31 +67,23 @@ def training(lab: Lab) -> xr.Dataset:
 def steps(lab: Lab, one_layer: Trained) -> xr.Dataset:
     """Both models with l_tr examples: CoT error against α', and CoT against ICL where Condition 1 fails."""
     s: Settings = lab.settings
-    failing = "Condition 1 fails"
     cases = {f"α' = {fraction:g}": (usual_matrices(s), fraction) for fraction in FRACTIONS}
-    cases[failing] = output_matrices(s, *COMPARISON, condition_1=False), s.test_matching_fraction
+    failing = {"Condition 1 fails": (output_matrices(s, *COMPARISON, condition_1=False), s.test_matching_fraction)}
+    cases |= failing
 
-    def world(case: str, seed: int, mode: Mode) -> Reasoning:
-        matrices, fraction = cases[case]
-        return inference_world(s, seed, matrices, fraction, s.train_length, s.train_length, mode)
+    def errors_of(model: Trained, mode: Mode, asked: dict) -> xr.DataArray:
+        def place(setting: str, seed: int, case: str) -> object:
+            return worlds.inference_world(s, seed, mode, *cases[case], s.train_length, s.train_length)
+
+        measure = chain_errors if mode is Mode.chain else errors(squared)
+        found = lab.evaluate(model, f"gpt2 {mode.name}", measure, place, {"case": tuple(asked)}, s.gpt2.prompts)
+        return found["error"].isel(setting=0, drop=True)
 
     def asked(model: Trained) -> xr.Dataset:
-        chain = lab.evaluate(
-            model, "gpt2 chain", chain_errors, lambda setting, seed, case: world(case, seed, Mode.chain),
-            {"case": tuple(cases)}, s.gpt2.prompts,
-        )["error"]  # fmt: skip
-        direct = lab.evaluate(
-            model, "gpt2 direct", errors(squared), lambda setting, seed, case: world(case, seed, Mode.direct),
-            {"case": (failing,)}, s.gpt2.prompts,
-        )["error"]  # fmt: skip
-        found = {
-            "error": chain.isel(case=slice(len(FRACTIONS)))
-            .rename(case="fraction")
-            .assign_coords(fraction=list(FRACTIONS)),
-            "failing_cot": chain.isel(case=-1, drop=True),
-            "failing_icl": direct.isel(case=0, drop=True),
-        }
-        return xr.Dataset(found).isel(setting=0, drop=True)
+        chain, direct = errors_of(model, Mode.chain, cases), errors_of(model, Mode.direct, failing)
+        by_fraction = chain.isel(case=slice(-1)).rename(case="fraction").assign_coords(fraction=list(FRACTIONS))
+        failed = {"failing_cot": chain.isel(case=-1, drop=True), "failing_icl": direct.isel(case=0, drop=True)}
+        return xr.Dataset({"error": by_fraction} | failed)
 
     return xr.concat([asked(one_layer), asked(trained(lab))], xr.Variable("model", list(MODELS)), join="outer")
 
@@ -107,6 +94,6 @@ def own_seeds(data: xr.DataArray, loss: xr.DataArray) -> xr.DataArray:
 
 
 def best_head(mass: xr.DataArray, step: int) -> xr.DataArray:
-    """Mass on columns of the same pattern and step, in the layer and head that have most of it at the end of training."""
+    """Mass on columns of the same pattern and step, in the layer and head that have most of it at the end."""
     by_place = mass.stack(place=("layer", "head"))
     return by_place.isel(step=step).isel(place=by_place.isel(step=-1).fillna(0).argmax("place"))

@@ -1,7 +1,7 @@
 """The rates of chain-of-thought: the stages of training (18) in α, M and K, and the examples needed (23), (25).
 
-Stage 1 ends when the attention looks at columns of the query's step only, stage 2 when it looks at the query's step and pattern.
-Both are observed on fresh prompts made like the training ones. The theorems say what suffices, so each law is an upper bound.
+Stage 1 ends when the attention looks at columns of the query's step only, stage 2 when it looks at the query's step and
+pattern, on fresh prompts made like the training ones. The theorems say what suffices: each law is an upper bound.
 """
 
 from __future__ import annotations
@@ -16,37 +16,29 @@ STEPS = (2, 3, 4)  # K
 FRACTIONS = (0.2, 0.4, 0.6, 0.8)  # α' of Figs. 2A and 3A
 TRAJECTORIES = (0.1, 0.25, 0.4, 0.55)  # τ of Fig. 2B, at ρ = 0.8
 PRIMACIES = (0.75, 0.8, 0.85, 0.95)  # ρ of Fig. 2C, at τ = 0.5
-OUTPUTS = (0.3, 0.4, 0.5, 0.6)  # τ_o of Fig. 3B, at ρ_o = 0.5
-OUTPUT_PRIMACIES = (0.3, 0.45, 0.6, 0.75)  # ρ_o of Fig. 3C, at τ_o = 0.5
+OUTPUT = (0.5, 0.5)  # (τ_o, ρ_o) of Fig. 3 where not varied
+OUTPUTS = (0.3, 0.4, 0.5, 0.6)  # τ_o of Fig. 3B
+OUTPUT_PRIMACIES = (0.3, 0.45, 0.6, 0.75)  # ρ_o of Fig. 3C
+COMPARISON = (0.4, 0.1)  # (τ_o, ρ_o) of Fig. 4
 STAGE = {
-    "attention there above 0.9 for good": Criterion(0.9, above=True, window=3, interpolate=True),
-    "above 0.75": Criterion(0.75, above=True, window=3, interpolate=True),
-    "above 0.95": Criterion(0.95, above=True, window=3, interpolate=True),
+    f"attention there above {share:g} for good": Criterion(share, above=True, window=3, interpolate=True)
+    for share in (0.9, 0.75, 0.95)
 }
-NEEDED = {
-    "error below 0.1": Criterion(0.1, interpolate=True),
-    "error below 0.2": Criterion(0.2, interpolate=True),
-    "error below 0.05": Criterion(0.05, interpolate=True),
-}
+NEEDED = {f"error below {error:g}": Criterion(error, interpolate=True) for error in (0.1, 0.2, 0.05)}
 
 
 def _stage(number: int, setting: str, values: tuple[float, ...], symbol: str, exponent: float, **rivals: float) -> Law:
-    """When a stage of training ends, counted from step 0. The constant is fitted on the easiest values."""
-    small = exponent < 0
-    return Law(
-        f"rate-{setting}", setting, values, symbol, exponent, values[1:] if small else values[:-1],
-        towards="small" if small else "large", criteria=STAGE, variable=("right_step", "right_column")[number - 1],
-        what=f"end of stage {number}", rivals=rivals,
-    )  # fmt: skip
+    """When a stage of training ends, counted from step 0. The hidden constant is fitted without the hardest value."""
+    law = Law(f"rate-{setting}", setting, values, symbol, exponent, on=values[:-1], criteria=STAGE, rivals=rivals)
+    law = dataclasses.replace(law, variable=("right_step", "right_column")[number - 1], what=f"end of stage {number}")
+    return dataclasses.replace(law, on=values[1:], towards="small") if exponent < 0 else law
 
 
 def _examples(experiment: str, panel: str, values: tuple[float, ...], symbol: str) -> Law:
     """Examples that CoT or ICL needs. (63) and (83) also allow a power -1 in α' and τ, by Chernoff's bound."""
     rivals = {} if panel == "C" else {f"{symbol}⁻¹": -1.0}
-    return Law(
-        experiment, "", values, symbol, -2.0, values[2:], dim=f"value_{panel}", towards="small", criteria=NEEDED,
-        variable=f"error_{panel}", along="length", what="examples", rivals=rivals,
-    )  # fmt: skip
+    law = Law(experiment, "", values, symbol, -2.0, on=values[2:], towards="small", criteria=NEEDED, rivals=rivals)
+    return dataclasses.replace(law, dim=f"value_{panel}", variable=f"error_{panel}", along="length", what="examples")
 
 
 STAGES = {
@@ -56,10 +48,7 @@ STAGES = {
     "second stage in M": _stage(2, "patterns", PATTERNS, "M", 1.0, **{"no dependence": 0.0}),
     "second stage in K": _stage(2, "steps", STEPS, "K", 1.0, **{"K³": 3.0}),
 }
-STAGES_OF_LEMMAS = {
-    "T_1 of (34) in α": dataclasses.replace(STAGES["first stage in α"], exponent=-2.0, rivals={"α⁻¹, Theorem 1": -1.0}),
-    "T_1 of (34) in K": STAGES["first stage in K"],
-}
+STAGES_OF_LEMMAS = (dataclasses.replace(STAGES["first stage in α"], exponent=-2.0), STAGES["first stage in K"])
 CHAINS = {
     panel: _examples("chains", panel, values, symbol)
     for panel, values, symbol in (("A", FRACTIONS, "α'"), ("B", TRAJECTORIES, "τ"), ("C", PRIMACIES, "ρ"))

@@ -18,7 +18,7 @@ from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransf
 from iclab.papers.chain_of_thought import gpt2, laws
 from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.explorer import explorer
-from iclab.papers.chain_of_thought.settings import Settings, output_matrices, step_matrices, usual_matrices
+from iclab.papers.chain_of_thought.settings import Settings, output_matrices, step_matrices
 from iclab.probes.steps import at_first_pattern, step_masses
 from iclab.worlds.reasoning import Mode
 
@@ -76,11 +76,6 @@ def standard(lab: Lab) -> Trained:
     return lab.train("standard", {"standard": lambda seed: worlds.recipe(s, seed)}, s.record_at, (observe,), squared)
 
 
-def training(lab: Lab) -> xr.Dataset:
-    """The observed training, and the loss on fresh prompts made like the training ones (Theorem 1)."""
-    return gpt2.with_loss(lab, standard(lab), lab.settings.prompts)
-
-
 def _asked(lab: Lab, name: str, mode: Mode, dims: Dims, prompts: int, world: Callable[..., tuple]) -> xr.Dataset:
     """The standard training asked in a mode; `world(**coordinates)` is what `inference_world` takes behind it."""
 
@@ -112,7 +107,7 @@ def _longest(lab: Lab, name: str, mode: Mode, matrices: np.ndarray, kinds: Seque
 
 def generalisation(lab: Lab) -> xr.Dataset:
     """Theorem 2, and "icl_error" of Theorem 3(b): ICL at the same length with the largest feasible ρ_o of Fig. 3C."""
-    found = _longest(lab, "generalisation", Mode.chain, usual_matrices(lab.settings))
+    found = _longest(lab, "generalisation", Mode.chain, step_matrices(lab.settings))
     best, _ = list(varied(lab.settings, Mode.direct)["C"].values())[-1]
     once = _longest(lab, "direct generalisation", Mode.direct, best, KINDS[:1])
     return found.assign(icl_error=once["error"].isel(kind=0, drop=True))
@@ -120,7 +115,7 @@ def generalisation(lab: Lab) -> xr.Dataset:
 
 def mixtures(lab: Lab) -> xr.Dataset:
     """Attention and next-step error where the query's input is the first pattern, generic or the equal mixture."""
-    found = _longest(lab, "mixtures", Mode.next_step, usual_matrices(lab.settings))
+    found = _longest(lab, "mixtures", Mode.next_step, step_matrices(lab.settings))
     count = found["first_count"].where(found["first_count"] > 0)
     return xr.Dataset({"mass": found["first_mass"] / count, "error": found["first_wrong"] / count})
 
@@ -153,10 +148,8 @@ def _timed(lab: Lab, training: str, changes: Mapping[str, Mapping[str, Any]]) ->
     """Trainings with another M, K or α, by label, watched in their own worlds."""
     s: Settings = lab.settings
     recipe = dataclasses.replace(worlds.recipe(s, 0), watched=(), arrays={})
-    recipes = {
-        label: dataclasses.replace(recipe, world=worlds.training_world(s, **change))
-        for label, change in changes.items()
-    }
+    at = {label: worlds.training_world(s, **change) for label, change in changes.items()}
+    recipes = {label: dataclasses.replace(recipe, world=world) for label, world in at.items()}
     return lab.train(training, recipes, geometric(s.rate_steps, ratio=1.12), (watch,), squared).history
 
 
@@ -174,14 +167,14 @@ def _apart(name: str, values: Sequence[int], lab: Lab) -> xr.Dataset:
 
 
 experiments = {
-    "training": Experiment(training, cost=20),
+    "training": Experiment(lambda lab: gpt2.with_loss(lab, standard(lab), lab.settings), cost=20),
     "chains": Experiment(partial(_figure, Mode.chain, "cot"), cost=40),
     "direct": Experiment(partial(_figure, Mode.direct, "icl"), cost=25),
     "generalisation": Experiment(generalisation, cost=4),
     "mixtures": Experiment(mixtures, cost=4),
     "comparison": Experiment(comparison, cost=45),
     "explorer": Experiment(explorer, cost=8),
-    "gpt2-training": Experiment(gpt2.training, cost=100),
+    "gpt2-training": Experiment(lambda lab: gpt2.with_loss(lab, gpt2.trained(lab), lab.settings.gpt2), cost=100),
     "gpt2-steps": Experiment(lambda lab: gpt2.steps(lab, standard(lab)), cost=25),
     "rate-fraction": Experiment(rate_fraction, cost=25),
     "rate-patterns": Experiment(partial(_apart, "patterns", laws.PATTERNS), cost=40),

@@ -13,15 +13,15 @@ from iclab.authoring import Lab, Prompt, Recipe, squared
 from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
 from iclab.inference import decode
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
-from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, usual_matrices
+from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, step_matrices
 from iclab.worlds.reasoning import Mode, ask
 
 EXAMPLES = 10  # in a prompt: few enough to be seen, enough to outvote the erroneous ones
 GROUPS = tuple(f"{pattern} pattern, {step} step" for step in ("same", "other") for pattern in ("same", "other"))
 ABOUT = (
     "Each example is K columns, one per reasoning step, and some take a wrong turn. To answer step k the model looks "
-    "for columns of step k with the same input pattern; the answer is decoded, fed back, and becomes the next question. "
-    "First it learns to find the step, then the pattern."
+    "for columns of step k with the same input pattern; the answer is decoded, fed back, and becomes the next "
+    "question. First it learns to find the step, then the pattern."
 )
 
 
@@ -60,7 +60,7 @@ def explorer(lab: Lab) -> xr.Dataset:
 
 
 def _recipe(s: Settings, seed: int) -> Recipe:
-    world = inference_world(s, seed, Mode.chain, usual_matrices(s), s.test_matching_fraction, EXAMPLES, EXAMPLES)
+    world = inference_world(s, seed, Mode.chain, step_matrices(s), s.test_matching_fraction, EXAMPLES, EXAMPLES)
     return dataclasses.replace(recipe(s, seed), watched=(world,))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from functools import partial
 
@@ -51,15 +50,14 @@ def thm2(results: Results, s: Settings) -> Figure:
 def _region(s: Settings, axis: Axes, results: Results) -> None:
     """The theorem's boundary has the constant that fits the largest τ."""
     data = results["chains"]["error_B"].rename("error of CoT")
-    values = data["value_B"].values
-    taus = np.append(np.linspace(0.5 * values.min(), 1.3 * values.max(), 100), values[-1])
-    at = [dataclasses.replace(symbols(s), trajectory_probability=float(tau)) for tau in taus]
-    needed = np.array([chain_length(symbols_there).value for symbols_there in at])
+    at, values = symbols(s), data["value_B"].values
+    taus = np.linspace(0.5 * values.min(), 1.3 * values.max(), 100)
+    needed, easy = (chain_length(at).value * (tau / at.trajectory_probability) ** -2.0 for tau in (taus, values[-1]))
     easiest = CHAINS["B"].needed().evaluate(results).isel(value_B=-1)
     found = float(easiest.where(np.isfinite(easiest) & (easiest > 0)).mean())
-    constant = found / needed[-1] if np.isfinite(found) else 1.0
+    constant = found / easy if np.isfinite(found) else 1.0
     words = f"l_ts = {constant:.2g} (α'τρ)⁻² log M"
-    boundary_map(axis, data, "value_B", "length", "τ", "l_ts", (taus[:-1], constant * needed[:-1]), words)
+    boundary_map(axis, data, "value_B", "length", "τ", "l_ts", (taus, constant * needed), words)
 
 
 def thm3(results: Results, s: Settings) -> Figure:
@@ -70,17 +68,11 @@ def thm3(results: Results, s: Settings) -> Figure:
 
 
 def _sweep(title: str, laws: Mapping[str, Law], results: Results, s: Settings) -> Figure:
-    lines = (
-        ERRORS(
-            f"{title.format(panel)}, varying {law.symbol}",
-            measured(law.experiment, law.variable),
-            by=law.over,
-            label=f"{law.symbol} = {{}}",
-            rules=ENOUGH,
-        )
-        for panel, law in laws.items()
-    )
-    return picture(results, *lines, width=3.8)
+    def panel(name: str, law: Law) -> Lines:
+        title_there, data = f"{title.format(name)}, varying {law.symbol}", measured(law.experiment, law.variable)
+        return ERRORS(title_there, data, by=law.over, label=f"{law.symbol} = {{}}", rules=ENOUGH)
+
+    return picture(results, *(panel(name, law) for name, law in laws.items()), width=3.8)
 
 
 def fig4(results: Results, s: Settings) -> Figure:

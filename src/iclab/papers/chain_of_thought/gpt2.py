@@ -1,10 +1,8 @@
 """Beyond the paper: the reasoning steps of chain-of-thought on GPT-2.
 
-The paper's theory is of one attention layer with a fixed value matrix. GPT-2 is trained on the same prompts (20 patterns,
-α = 0.4, 20 right examples and the solved steps of the query) and asked the same: does it answer all steps on noisy,
-partly wrong examples of unseen patterns, does the chain help where the answer at once cannot be right, and where does a
-head look? Its positions are learned, so it is tested with as many examples as it was trained on; the one-layer model is
-tested beside it on the same prompts.
+GPT-2 is trained on the prompts of the one-layer model and asked the same: does it answer all steps on noisy, partly
+wrong examples of unseen patterns, does the chain help where the answer at once cannot be right, where does a head look?
+Its positions are learned, so both are tested with as many examples as they were trained on, on the same prompts.
 """
 
 from __future__ import annotations
@@ -13,11 +11,12 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from iclab.authoring import Lab, Member, Prompt, Recipe, Trained, errors, expect, squared
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.inference import chain_errors
 from iclab.models.gpt2 import GPT2
 from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.laws import COMPARISON, FRACTIONS
-from iclab.papers.chain_of_thought.settings import Settings, output_matrices, usual_matrices
+from iclab.papers.chain_of_thought.settings import Settings, output_matrices, step_matrices
 from iclab.probes.attention import by_head
 from iclab.probes.steps import step_masses
 from iclab.worlds.reasoning import Mode
@@ -48,28 +47,22 @@ def trained(lab: Lab) -> Trained:
     return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
 
 
-def with_loss(lab: Lab, model: Trained, prompts: int) -> xr.Dataset:
+def with_loss(lab: Lab, model: Trained, sizes: Settings | GPT2Training) -> xr.Dataset:
     """An observed training, and the loss on fresh prompts made like the training ones."""
 
     def place(setting: str, seed: int, domain: str) -> object:
         return worlds.recipe(lab.settings, seed).world
 
-    found = lab.evaluate(model, "convergence", errors(squared), place, {"domain": ("training prompts",)}, prompts)
+    found = lab.evaluate(model, "convergence", errors(squared), place, {"domain": ("training prompts",)}, sizes.prompts)
     last = found.isel(domain=0, drop=True)
     return model.history.assign(loss=last["squared"], error=last["error"]).isel(setting=0)
-
-
-def training(lab: Lab) -> xr.Dataset:
-    """GPT-2's training."""
-    return with_loss(lab, trained(lab), lab.settings.gpt2.prompts)
 
 
 def steps(lab: Lab, one_layer: Trained) -> xr.Dataset:
     """Both models with l_tr examples: CoT error against α', and CoT against ICL where Condition 1 fails."""
     s: Settings = lab.settings
-    cases = {f"α' = {fraction:g}": (usual_matrices(s), fraction) for fraction in FRACTIONS}
     failing = {"Condition 1 fails": (output_matrices(s, *COMPARISON, condition_1=False), s.test_matching_fraction)}
-    cases |= failing
+    cases = {f"α' = {fraction:g}": (step_matrices(s), fraction) for fraction in FRACTIONS} | failing
 
     def errors_of(model: Trained, mode: Mode, asked: dict) -> xr.DataArray:
         def place(setting: str, seed: int, case: str) -> object:

@@ -63,9 +63,9 @@ class Settings:
         require(test <= m, f"test_patterns is {test}, above patterns {m}: M' mixtures of M patterns need M' <= M.")
         require(m <= features, f"{m} orthonormal patterns do not fit into {features} dimensions.")
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
-        for name, least, figure in (("longest_test", 10, "Figs. 2 and 3"), ("longest_comparison", 20, "Fig. 4")):
-            value = getattr(self, name)
-            require(value >= least, f"{name} is {value}; {figure}: at least {least} examples.")
+        test, comparison = self.longest_test, self.longest_comparison
+        require(test >= 10, f"longest_test is {test}; Figs. 2 and 3 need at least 10 examples.")
+        require(comparison >= 20, f"longest_comparison is {comparison}; Fig. 4 needs at least 20.")
         for name, length in (("matching_fraction", self.train_length), ("test_matching_fraction", 5)):
             fraction = getattr(self, name)
             require_fraction(name, fraction)
@@ -111,14 +111,9 @@ def mixed_patterns(s: Settings, seed: int, kind: str) -> tuple[tuple[float, ...]
 
 
 @functools.lru_cache(maxsize=64)
-def step_matrices(s: Settings, tau: float, rho: float) -> np.ndarray:
-    """A_k with these τ and ρ."""
-    return for_steps(tau, rho, s.reasoning_steps, s.test_patterns)
-
-
-def usual_matrices(s: Settings) -> np.ndarray:
-    """A_k with the τ and ρ of the settings."""
-    return step_matrices(s, s.trajectory_probability, s.primacy)
+def step_matrices(s: Settings, tau: float | None = None, rho: float | None = None) -> np.ndarray:
+    """A_k with these τ and ρ; those of the settings if none are given."""
+    return for_steps(tau or s.trajectory_probability, rho or s.primacy, s.reasoning_steps, s.test_patterns)
 
 
 @functools.lru_cache(maxsize=64)
@@ -158,7 +153,7 @@ def recipe(s: Settings, seed: int) -> Recipe:
         world=training_world(s),
         model=ChainTransformerSettings(s.initial_scale, separate=bool(s.separate_weights)),
         training=Training(s.step_size, s.batch),
-        watched=(inference_world(s, seed, Mode.next_step, usual_matrices(s), fraction, length, length),),
+        watched=(inference_world(s, seed, Mode.next_step, step_matrices(s), fraction, length, length),),
         arrays={"test_patterns": np.array(mixed_patterns(s, seed, "generic"), np.float32)},
     )
 
@@ -169,7 +164,7 @@ def symbols(s: Settings) -> theory.Symbols:
     ε is the smallest that the batch allows; τ_o, ρ_o and Condition 1 are those of the product of the matrices in force;
     l_ts is the longest of Figs. 2 and 3.
     """
-    found = measure(usual_matrices(s))
+    found = measure(step_matrices(s))
     own = {name: getattr(s, name) for name in theory.Symbols.letters() if hasattr(s, name)}
     own |= {name: float(getattr(found, name)) for name in ("output_probability", "output_primacy", "condition_1")}
     return theory.Symbols(**own, test_length=s.longest_test, error=theory.smallest_error(s.batch, s.patterns))

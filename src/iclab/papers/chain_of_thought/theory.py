@@ -21,6 +21,8 @@ from iclab.theorems import Rate, SymbolsBase, Theorem, at_least, at_most, below,
 from iclab.theorems import require_open_fraction as require_fraction
 
 PAPER = "chain-of-thought"
+Law = Callable[..., Rate]
+Factor = Callable[["Symbols"], float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +67,7 @@ def _all_stages(s: Symbols) -> float:
     return k**3 / a * _first(s) + s.patterns * k * (1 / a + 1 / s.error)
 
 
-def _one(s: Symbols) -> float:
-    return 1.0
-
-
-def _rate(
-    name: str, formula: str, factor: Callable[[Symbols], float] = _one, note: str = "", **powers: float
-) -> Callable[..., Rate]:
+def _rate(name: str, formula: str, factor: Factor = lambda s: 1.0, note: str = "", **powers: float) -> Law:
     """A rate as a function of the symbols and of the hidden constant."""
 
     def law(s: Symbols, constant: float = 1.0) -> Rate:
@@ -91,22 +87,19 @@ last_stage = _rate("last stage", "T_3 = η⁻¹ M K ε⁻¹", step_size=-1, patt
 train_length = _rate("training length", "l_tr = Ω(α⁻¹)", matching_fraction=-1)
 
 
-def _examples(who: str, note: str, tau: str, rho: str) -> tuple[Callable[..., Rate], Callable[..., Rate]]:
+def _examples(who: str, tau: str, rho: str) -> tuple[Law, Law]:
     """l_ts of a theorem, and the rival that its proof allows."""
     letter, name = ("_o" if who == "ICL" else ""), f"examples for {who}"
     stated, rival = f"l_ts = Ω((α' τ{letter} ρ{letter})⁻² log M)", f"(ρ{letter}² α' τ{letter})⁻¹ log M"
     return (
-        _rate(name, stated, _log, **{"test_matching_fraction": -2, tau: -2, rho: -2}),
-        _rate(f"{name}, rival", rival, _log, note, **{"test_matching_fraction": -1, tau: -1, rho: -2}),
+        _rate(name, stated, _log, "", **{"test_matching_fraction": -2, tau: -2, rho: -2}),
+        _rate(f"{name}, rival", rival, _log, NOTES[who], **{"test_matching_fraction": -1, tau: -1, rho: -2}),
     )
 
 
-chain_length, rival_chain_length = _examples(
-    "CoT", "the smaller part of (63), by Chernoff's bound", "trajectory_probability", "primacy"
-)
-direct_length, rival_direct_length = _examples(
-    "ICL", "the smaller part of (83), and what (82) gives", "output_probability", "output_primacy"
-)
+NOTES = {"CoT": "the smaller part of (63), by Chernoff's bound", "ICL": "the smaller part of (83), and what (82) gives"}
+chain_length, rival_chain_length = _examples("CoT", "trajectory_probability", "primacy")
+direct_length, rival_direct_length = _examples("ICL", "output_probability", "output_primacy")
 
 
 def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
@@ -138,45 +131,29 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
         at_most("noise", "‖δ‖ <= √2/2", s.noise_norm, math.sqrt(0.5)),
     )
     return (
-        Theorem(
-            f"{PAPER}/thm1", "Theorem 1, training",
-            "After T iterations the squared loss on prompts like the training ones is O(ε).",
-            trained, (iterations(s, c), first_stage(s, c), t_1, second_stage(s, c), last_stage(s, c), learned),
-        ),
-        Theorem(
-            f"{PAPER}/thm2", "Theorem 2, chain of thought",
-            "On test patterns in the span of the training ones, with noisy and erroneous examples, CoT makes no error.",
-            (*tested, chain), (chain_length(s, c), rival_chain_length(s, c)),
-        ),
-        Theorem(
-            f"{PAPER}/thm3a", "Theorem 3(a), in-context learning fails",
-            "Where Condition 1 fails, the error of ICL is at least Ω(1).",
-            (*tested, fails), (rate("error of ICL", ">= Ω(1)", s, constant=c),),
-        ),
-        Theorem(
-            f"{PAPER}/thm3b", "Theorem 3(b), in-context learning",
-            "Where Condition 1 holds, ICL makes no error, given enough examples.",
-            (*tested, holds, direct), (direct_length(s, c), rival_direct_length(s, c)),
-        ),
-        Theorem(
-            f"{PAPER}/prop1", "Proposition 1, attention",
-            "At least 1 - ε of the attention is on columns of the same step with the query's pattern.",
-            (*tested, chain), (rate("attention elsewhere", "<= ε", s, {"error": 1}),),
-        ),
-        Theorem(
-            f"{PAPER}/lemF.5", "Lemma F.5, first stage", "Until T_1 the weights on other steps fall.",
-            (batch, length, at_most("time", "t <= O(T_1)", s.steps, t_1.value)), (t_1,),
-        ),
-        Theorem(
-            f"{PAPER}/lemF.6", "Lemma F.6, end of the first stage",
-            "From T_1 on the attention on other steps is at most ε.",
-            (batch, length, after), (t_1, rate("attention on other steps", "<= ε", s, {"error": 1})),
-        ),
-        Theorem(
-            f"{PAPER}/lemF.7", "Lemma F.7, second stage",
-            "From T_1 on the weight on the same step and pattern grows, by at least this much a step.",
-            (batch, length, after),
-            (rate("growth per step", ">= (η/2M) 4p(1-p)², at p = 1/3", s, {"step_size": 1, "patterns": -1},
-                  constant=0.5 * 4 / 3 * (2 / 3) ** 2, note="p: attention on the target; largest at 1/3"),),
-        ),
+        Theorem(f"{PAPER}/thm1", "Theorem 1, training",
+                "After T iterations the squared loss on prompts like the training ones is O(ε).", trained,
+                (iterations(s, c), first_stage(s, c), t_1, second_stage(s, c), last_stage(s, c), learned)),
+        Theorem(f"{PAPER}/thm2", "Theorem 2, chain of thought",
+                "On patterns in the span of the training ones, with noisy and erroneous examples, CoT makes no error.",
+                (*tested, chain), (chain_length(s, c), rival_chain_length(s, c))),
+        Theorem(f"{PAPER}/thm3a", "Theorem 3(a), in-context learning fails",
+                "Where Condition 1 fails, the error of ICL is at least Ω(1).",
+                (*tested, fails), (rate("error of ICL", ">= Ω(1)", s, constant=c),)),
+        Theorem(f"{PAPER}/thm3b", "Theorem 3(b), in-context learning",
+                "Where Condition 1 holds, ICL makes no error, given enough examples.",
+                (*tested, holds, direct), (direct_length(s, c), rival_direct_length(s, c))),
+        Theorem(f"{PAPER}/prop1", "Proposition 1, attention",
+                "At least 1 - ε of the attention is on columns of the same step with the query's pattern.",
+                (*tested, chain), (rate("attention elsewhere", "<= ε", s, {"error": 1}),)),
+        Theorem(f"{PAPER}/lemF.5", "Lemma F.5, first stage", "Until T_1 the weights on other steps fall.",
+                (batch, length, at_most("time", "t <= O(T_1)", s.steps, t_1.value)), (t_1,)),
+        Theorem(f"{PAPER}/lemF.6", "Lemma F.6, end of the first stage",
+                "From T_1 on the attention on other steps is at most ε.",
+                (batch, length, after), (t_1, rate("attention on other steps", "<= ε", s, {"error": 1}))),
+        Theorem(f"{PAPER}/lemF.7", "Lemma F.7, second stage",
+                "From T_1 on the weight on the same step and pattern grows, by at least this much a step.",
+                (batch, length, after),
+                (rate("growth per step", ">= (η/2M) 4p(1-p)², at p = 1/3", s, {"step_size": 1, "patterns": -1},
+                      constant=0.5 * 4 / 3 * (2 / 3) ** 2, note="p: attention on the target; largest at 1/3"),)),
     )  # fmt: skip

@@ -90,8 +90,8 @@ def _figure(mode: Mode, name: str, lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     parts = []
     for panel, points in varied(s, mode).items():
-        at, most = list(points.values()), s.longest_test
-        dims = {"value": range(len(at)), "length": [length for length in LENGTHS if length <= most]}
+        at = list(points.values())
+        dims = {"value": range(len(at)), "length": [length for length in LENGTHS if length <= s.longest_test]}
         world = partial(lambda at, value, length: (*at[value], length, s.longest_test), at)
         found = _asked(lab, f"{name} {panel}", mode, dims, s.trend_prompts, world).assign_coords(value=list(points))
         parts.append(found.rename({key: f"{key}_{panel}" for key in ("value", *found.data_vars)}))
@@ -130,10 +130,10 @@ def comparison(lab: Lab) -> xr.Dataset:
         matrices = output_matrices(s, *laws.COMPARISON, condition_1=condition == "holds")
         return matrices, s.test_matching_fraction, length, lengths[-1]
 
-    def asked(mode: Mode) -> xr.Dataset:
-        return _asked(lab, f"comparison {mode.name}", mode, dims, s.comparison_prompts, world)
-
-    chain, once = asked(Mode.chain), asked(Mode.direct)
+    chain, once = (
+        _asked(lab, f"comparison {mode.name}", mode, dims, s.comparison_prompts, world)
+        for mode in (Mode.chain, Mode.direct)
+    )
     return xr.Dataset({"cot": chain["error"], "cot_final": chain["final_error"], "icl": once["error"]})
 
 

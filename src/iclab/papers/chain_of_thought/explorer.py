@@ -49,14 +49,11 @@ def look(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> 
     return stacked | {"right@stage": prompt.chain[1:]}
 
 
-WATCH = watching(look)
-
-
 def explorer(lab: Lab) -> xr.Dataset:
     """A training, looked into at a few moments."""
     s: Settings = lab.settings
     recipes = {"standard": lambda seed: _recipe(s, seed)}
-    return lab.train("explorer", recipes, moments(s.steps), (WATCH,), squared).history
+    return lab.train("explorer", recipes, moments(s.steps), (watching(look),), squared).history
 
 
 def _recipe(s: Settings, seed: int) -> Recipe:

@@ -32,11 +32,10 @@ def thm1(results: Results, s: Settings) -> Figure:
 
 def thm2(results: Results, s: Settings) -> Figure:
     """Errors and attention on generic patterns and at the equal mixture; examples that CoT needs; error over τ."""
-    floor = {"1 - ε": 1 - symbols(s).error}
     shown = (
         ("CoT error, all queries", "generalisation", "error", "0-1 error", {"0.01": ZERO}),
         ("Next-step error at that pattern", "mixtures", "error", "0-1 error", {"0.01": ZERO}),
-        ("Attention at that pattern", "mixtures", "mass", MASS, floor),
+        ("Attention at that pattern", "mixtures", "mass", MASS, {"1 - ε": 1 - symbols(s).error}),
     )
     kinds = (
         Dots(title, {kind: measured(experiment, variable).sel(kind=kind) for kind in KINDS}, y, rules)

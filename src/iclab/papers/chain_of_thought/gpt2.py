@@ -10,7 +10,7 @@ from __future__ import annotations
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Lab, Member, Prompt, Recipe, Trained, errors, expect, squared
+from iclab.authoring import Expression, Lab, Member, Prompt, Recipe, Trained, errors, expect, measured, squared
 from iclab.authoring.gpt2 import GPT2Training
 from iclab.inference import chain_errors
 from iclab.models.gpt2 import GPT2
@@ -24,13 +24,6 @@ from iclab.worlds.reasoning import Mode
 MODELS = {"one layer": "one-layer Transformer", "GPT-2": "GPT-2"}
 
 
-def recipe(s: Settings, seed: int) -> Recipe:
-    """GPT-2 on the training prompts of the one-layer model, watched as that is."""
-    one = worlds.recipe(s, seed)
-    tokens = s.reasoning_steps * (s.train_length + 1)
-    return Recipe(one.world, s.gpt2.model(tokens), s.gpt2.training(), one.watched, one.arrays)
-
-
 def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
     return by_head(step_masses(model, prompt))
 
@@ -41,10 +34,14 @@ def observe(model: GPT2, member: Member, key: Key[Array, ""]) -> dict[str, Array
 
 
 def trained(lab: Lab) -> Trained:
-    """The one training."""
+    """GPT-2 on the training prompts of the one-layer model, watched as that is."""
     s: Settings = lab.settings
-    recipes = {"GPT-2": lambda seed: recipe(s, seed)}
-    return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
+
+    def recipe(seed: int) -> Recipe:
+        one, tokens = worlds.recipe(s, seed), s.reasoning_steps * (s.train_length + 1)
+        return Recipe(one.world, s.gpt2.model(tokens), s.gpt2.training(), one.watched, one.arrays)
+
+    return lab.train("gpt2", {"GPT-2": recipe}, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
 
 
 def with_loss(lab: Lab, model: Trained, sizes: Settings | GPT2Training) -> xr.Dataset:
@@ -81,9 +78,9 @@ def steps(lab: Lab, one_layer: Trained) -> xr.Dataset:
     return xr.concat([asked(one_layer), asked(trained(lab))], xr.Variable("model", list(MODELS)), join="outer")
 
 
-def own_seeds(data: xr.DataArray, loss: xr.DataArray) -> xr.DataArray:
-    """GPT-2's own seeds, those that have a training loss: the one-layer model may have more."""
-    return data.sel(model="GPT-2", seed=loss["seed"])
+def own_steps(name: str) -> Expression:
+    """What `steps` found of GPT-2, for its own seeds: the one-layer model may have more."""
+    return measured("gpt2-steps", name).sel(model="GPT-2", seed=measured("gpt2-training", "seed"))
 
 
 def best_head(mass: xr.DataArray, step: int) -> xr.DataArray:

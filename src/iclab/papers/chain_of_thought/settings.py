@@ -63,9 +63,9 @@ class Settings:
         require(test <= m, f"test_patterns is {test}, above patterns {m}: M' mixtures of M patterns need M' <= M.")
         require(m <= features, f"{m} orthonormal patterns do not fit into {features} dimensions.")
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
-        test, comparison = self.longest_test, self.longest_comparison
-        require(test >= 10, f"longest_test is {test}; Figs. 2 and 3 need at least 10 examples.")
-        require(comparison >= 20, f"longest_comparison is {comparison}; Fig. 4 needs at least 20.")
+        long, longer = self.longest_test, self.longest_comparison
+        require(long >= 10, f"longest_test is {long}; Figs. 2 and 3 need at least 10 examples.")
+        require(longer >= 20, f"longest_comparison is {longer}; Fig. 4 needs at least 20.")
         for name, length in (("matching_fraction", self.train_length), ("test_matching_fraction", 5)):
             fraction = getattr(self, name)
             require_fraction(name, fraction)
@@ -159,10 +159,8 @@ def recipe(s: Settings, seed: int) -> Recipe:
 
 
 def symbols(s: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings: those of the same name, and some that follow from them.
-
-    ε is the smallest that the batch allows; τ_o, ρ_o and Condition 1 are those of the product of the matrices in force;
-    l_ts is the longest of Figs. 2 and 3.
+    """What the theorems speak of: ε is the smallest that the batch allows, l_ts the longest of Figs. 2 and 3; τ_o, ρ_o
+    and Condition 1 are those of the product of the matrices in force.
     """
     found = measure(step_matrices(s))
     own = {name: getattr(s, name) for name in theory.Symbols.letters() if hasattr(s, name)}

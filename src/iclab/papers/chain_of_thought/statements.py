@@ -1,11 +1,9 @@
 """The statements of chain-of-thought and their rules.
 
 Rules were written before any statement was judged, but after a scouting run with 4 seeds had shown the training loss
-and the errors of CoT and ICL at four lengths. Numbers per seed are those of the first version of iclab; kinds, and the
-remarks and the lemma that use the same numbers, came with the second, after these results had been seen.
-
-Hidden constants are 1 unless a part says otherwise; ε is √(log M / B), the smallest for which Theorem 1's
-B >= ε⁻² log M holds. The required number of examples is the smallest l_ts from which on the error stays below 0.1.
+and the errors of CoT and ICL at four lengths. Numbers per seed are those of the first version of iclab; kinds, remarks
+and the lemma came with the second, after these results had been seen. Hidden constants are 1 unless a part says
+otherwise; ε is √(log M / B), the smallest for which Theorem 1's B >= ε⁻² log M holds.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from iclab.authoring import SIGNED, STATED, UNIT, Part, Reading, Statement, appl
 from iclab.authoring.gpt2 import FEWER_SEEDS
 from iclab.kinds import above, below, big_o, larger, smaller, suffices
 from iclab.papers.chain_of_thought import theory
-from iclab.papers.chain_of_thought.gpt2 import best_head, own_seeds
+from iclab.papers.chain_of_thought.gpt2 import best_head, own_steps
 from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, STAGES, STAGES_OF_LEMMAS
 from iclab.papers.chain_of_thought.settings import Settings, symbols
 from iclab.statistics import trend
@@ -94,10 +92,7 @@ def statements(s: Settings) -> list[Statement]:
     cot, cot_final, once = (measured("comparison", name) for name in ("cot", "cot_final", "icl"))
     falls, failing = apply(trend, once.sel(condition="holds"), "length"), once.sel(condition="fails")
     first, second = STAGES["first stage in α"], STAGES["second stage in α"]
-    deep, deep_cot, deep_icl = (
-        apply(own_seeds, measured("gpt2-steps", name), measured("gpt2-training", "loss"))
-        for name in ("error", "failing_cot", "failing_icl")
-    )
+    deep, deep_cot, deep_icl = (own_steps(name) for name in ("error", "failing_cot", "failing_icl"))
     heads = measured("gpt2-training", MASSES[0])
     moved = "The grid of ρ_o was moved to values that K = 3 and M' = 10 allow, before any of it had run."
     return [

@@ -54,10 +54,6 @@ def smallest_error(batch: float, patterns: float) -> float:
     return math.sqrt(math.log(patterns) / batch)
 
 
-def _log(s: Symbols) -> float:
-    return math.log(s.patterns)
-
-
 def _first(s: Symbols) -> float:
     return math.log(s.reasoning_steps / s.error)
 
@@ -92,8 +88,14 @@ def _examples(who: str, tau: str, rho: str) -> tuple[Law, Law]:
     letter, name = ("_o" if who == "ICL" else ""), f"examples for {who}"
     stated, rival = f"l_ts = Ω((α' τ{letter} ρ{letter})⁻² log M)", f"(ρ{letter}² α' τ{letter})⁻¹ log M"
     return (
-        _rate(name, stated, _log, "", **{"test_matching_fraction": -2, tau: -2, rho: -2}),
-        _rate(f"{name}, rival", rival, _log, NOTES[who], **{"test_matching_fraction": -1, tau: -1, rho: -2}),
+        _rate(name, stated, lambda s: math.log(s.patterns), "", **{"test_matching_fraction": -2, tau: -2, rho: -2}),
+        _rate(
+            f"{name}, rival",
+            rival,
+            lambda s: math.log(s.patterns),
+            NOTES[who],
+            **{"test_matching_fraction": -1, tau: -1, rho: -2},
+        ),
     )
 
 

@@ -87,16 +87,12 @@ def _examples(who: str, tau: str, rho: str) -> tuple[Law, Law]:
     """l_ts of a theorem, and the rival that its proof allows."""
     letter, name = ("_o" if who == "ICL" else ""), f"examples for {who}"
     stated, rival = f"l_ts = Ω((α' τ{letter} ρ{letter})⁻² log M)", f"(ρ{letter}² α' τ{letter})⁻¹ log M"
-    return (
-        _rate(name, stated, lambda s: math.log(s.patterns), "", **{"test_matching_fraction": -2, tau: -2, rho: -2}),
-        _rate(
-            f"{name}, rival",
-            rival,
-            lambda s: math.log(s.patterns),
-            NOTES[who],
-            **{"test_matching_fraction": -1, tau: -1, rho: -2},
-        ),
-    )
+
+    def law(words: str, formula: str, power: float, note: str = "") -> Law:
+        powers = {"test_matching_fraction": power, tau: power, rho: -2.0}
+        return _rate(words, formula, lambda s: math.log(s.patterns), note, **powers)
+
+    return law(name, stated, -2.0), law(f"{name}, rival", rival, -1.0, NOTES[who])
 
 
 NOTES = {"CoT": "the smaller part of (63), by Chernoff's bound", "ICL": "the smaller part of (83), and what (82) gives"}

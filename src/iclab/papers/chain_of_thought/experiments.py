@@ -25,7 +25,6 @@ from iclab.worlds.reasoning import Mode
 LENGTHS = (5, 10, 15, 20, 30, 40)  # l_ts of Figs. 2 and 3
 COMPARISON_LENGTHS = (10, 20, 40, 80, 160, 320, 640, 1280)  # l_ts of Fig. 4
 KINDS = ("generic", "equal mixture")  # of test patterns
-OBSERVED_BATCHES = 2
 MEASURES = {Mode.chain: chain_errors, Mode.direct: errors(squared), Mode.next_step: at_first_pattern}
 Transformer = ChainTransformer | SeparateChainTransformer
 Dims = Mapping[str, Sequence[Any]]
@@ -67,7 +66,7 @@ def check(s: Settings) -> None:
 
 def observe(model: Transformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention by step and pattern on noisy test prompts, next steps of all kinds."""
-    return expect(step_masses, model, member.watched[0], key, OBSERVED_BATCHES)
+    return expect(step_masses, model, member.watched[0], key, 2)
 
 
 def standard(lab: Lab) -> Trained:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Expression, Lab, Member, Prompt, Recipe, Trained, errors, expect, measured, squared
+from iclab.authoring import Expression, Lab, Member, Recipe, Trained, errors, expect, measured, squared
 from iclab.authoring.gpt2 import GPT2Training
 from iclab.inference import chain_errors
 from iclab.models.gpt2 import GPT2
@@ -24,13 +24,9 @@ from iclab.worlds.reasoning import Mode
 MODELS = {"one layer": "one-layer Transformer", "GPT-2": "GPT-2"}
 
 
-def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
-    return by_head(step_masses(model, prompt))
-
-
 def observe(model: GPT2, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """The query's attention by step and pattern, layer and head, on noisy test prompts."""
-    return expect(_masses, model, member.watched[0], key, 2)
+    return expect(lambda asked, prompt: by_head(step_masses(asked, prompt)), model, member.watched[0], key, 2)
 
 
 def trained(lab: Lab) -> Trained:

@@ -34,11 +34,15 @@ def _stage(number: int, setting: str, values: tuple[float, ...], symbol: str, ex
     return dataclasses.replace(law, on=values[1:], towards="small") if exponent < 0 else law
 
 
-def _examples(experiment: str, panel: str, values: tuple[float, ...], symbol: str) -> Law:
-    """Examples that CoT or ICL needs. (63) and (83) also allow a power -1 in α' and τ, by Chernoff's bound."""
-    rivals = {} if panel == "C" else {f"{symbol}⁻¹": -1.0}
-    law = Law(experiment, "", values, symbol, -2.0, on=values[2:], towards="small", criteria=NEEDED, rivals=rivals)
-    return dataclasses.replace(law, dim=f"value_{panel}", variable=f"error_{panel}", along="length", what="examples")
+def _examples(experiment: str, varied: dict[str, tuple[float, ...]]) -> dict[str, Law]:
+    """Examples that CoT or ICL needs, by panel; (63) and (83) also allow a power -1 in α' and τ (Chernoff)."""
+    law = Law(experiment, "", (), "", -2.0, (), towards="small", criteria=NEEDED, along="length", what="examples")
+    found = {}
+    for panel, (symbol, values) in zip("ABC", varied.items(), strict=True):
+        own = dataclasses.replace(law, values=values, symbol=symbol, on=values[2:], variable=f"error_{panel}")
+        rivals = {} if panel == "C" else {f"{symbol}⁻¹": -1.0}
+        found[panel] = dataclasses.replace(own, dim=f"value_{panel}", rivals=rivals)
+    return found
 
 
 STAGES = {
@@ -49,11 +53,5 @@ STAGES = {
     "second stage in K": _stage(2, "steps", STEPS, "K", 1.0, **{"K³": 3.0}),
 }
 STAGES_OF_LEMMAS = (dataclasses.replace(STAGES["first stage in α"], exponent=-2.0), STAGES["first stage in K"])
-CHAINS = {
-    panel: _examples("chains", panel, values, symbol)
-    for panel, values, symbol in (("A", FRACTIONS, "α'"), ("B", TRAJECTORIES, "τ"), ("C", PRIMACIES, "ρ"))
-}
-DIRECT = {
-    panel: _examples("direct", panel, values, symbol)
-    for panel, values, symbol in (("A", FRACTIONS, "α'"), ("B", OUTPUTS, "τ_o"), ("C", OUTPUT_PRIMACIES, "ρ_o"))
-}
+CHAINS = _examples("chains", {"α'": FRACTIONS, "τ": TRAJECTORIES, "ρ": PRIMACIES})
+DIRECT = _examples("direct", {"α'": FRACTIONS, "τ_o": OUTPUTS, "ρ_o": OUTPUT_PRIMACIES})

@@ -133,7 +133,7 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
                 "After T iterations the squared loss on prompts like the training ones is O(ε).", trained,
                 (iterations(s, c), first_stage(s, c), t_1, second_stage(s, c), last_stage(s, c), learned)),
         Theorem(f"{PAPER}/thm2", "Theorem 2, chain of thought",
-                "On patterns in the span of the training ones, with noisy and erroneous examples, CoT makes no error.",
+                "On test patterns in the span of the training ones, with noisy, erroneous examples, CoT never errs.",
                 (*tested, chain), (chain_length(s, c), rival_chain_length(s, c))),
         Theorem(f"{PAPER}/thm3a", "Theorem 3(a), in-context learning fails",
                 "Where Condition 1 fails, the error of ICL is at least Ω(1).",

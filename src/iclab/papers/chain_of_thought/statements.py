@@ -43,7 +43,10 @@ RESOLVED = (
     "α begins at 0.3 (was 0.2), M ends at 20 (was 28), K at 4 (was 5), with fewer values and records between. The rule "
     "is as first written."
 )
-KINDS = "Bounds are read as bounds, with a measured constant, since the second version; results had been seen by then."
+KINDS = (
+    "Bounds are read as bounds, with a measured constant, and there is a reading inside the hypotheses since the second "
+    "version; results at the stated settings had been seen by then."
+)
 NEW = "The rule came with the second version, after the numbers behind it had been seen."
 GPT2_SEEN = (
     "Before the rule was written GPT-2's training loss in domain had been seen (1 seed, two step sizes), and the "

@@ -44,8 +44,8 @@ RESOLVED = (
     "is as first written."
 )
 KINDS = (
-    "Bounds are read as bounds, with a measured constant, and there is a reading inside the hypotheses since the second "
-    "version; results at the stated settings had been seen by then."
+    "Bounds are read as bounds, with a measured constant, and there is a reading inside the hypotheses since the "
+    "second version; results at the stated settings had been seen by then."
 )
 NEW = "The rule came with the second version, after the numbers behind it had been seen."
 GPT2_SEEN = (

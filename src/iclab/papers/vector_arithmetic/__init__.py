@@ -1,7 +1,7 @@
-"""vector-arithmetic: provable in-context vector arithmetic via retrieving task concepts (Bu, Huang, Han, Nitanda, et al.).
+"""vector-arithmetic: provable in-context vector arithmetic via retrieving task concepts (Bu, Huang, Han, et al.).
 
-A model trained on question-answer sentences retrieves the task vector and adds it to the query; one trained on word-label
-prompts mixes low-level features in and keeps a constant error.
+A model trained on question-answer sentences retrieves the task vector and adds it to the query; one trained on
+word-label prompts mixes low-level features in and keeps a constant error.
 """
 
 from iclab.papers.vector_arithmetic.experiments import experiments
@@ -18,7 +18,4 @@ equation = (
     r"\quad h = h_0 + T_L"
 )
 
-__all__ = [
-    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables", "theorems",
-    "title", "unstated",
-]  # fmt: skip
+__all__ = ["experiments", "explore", "figures", "settings", "statements", "symbols", "tables", "theorems", "unstated"]

@@ -1,8 +1,9 @@
-"""What is run for vector-arithmetic: three trainings, one more with the printed step sizes, and tests of the QA model."""
+"""What is run for vector-arithmetic: three trainings, one with the printed step sizes, tests of the QA model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import xarray as xr
 from jaxtyping import Array, Key
@@ -12,8 +13,14 @@ from iclab.models.residual_transformer import ResidualTransformer
 from iclab.papers.vector_arithmetic.explorer import explorer
 from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
 from iclab.probes.projections import concept_projections
-from iclab.probes.task_vectors import complexity, mixture_weights, static_offset_error, task_vector_cosines, task_vector_uses
-from iclab.worlds.concepts import Kind
+from iclab.probes.task_vectors import (
+    complexity,
+    mixture_weights,
+    static_offset_error,
+    task_vector_cosines,
+    task_vector_uses,
+)
+from iclab.worlds.concepts import Concepts, Kind
 
 KINDS = tuple(kind.value for kind in Kind)
 TESTS = ("icl", "qa-icl")  # P_T* and P_QA^T*, on which the theorems test
@@ -28,7 +35,7 @@ def _watch(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
 
 
 def observe(model: ResidualTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """Loss, error and cosines of h_0 on all three distributions ("icl_...", "qa_...", "qa-icl_..."), and the projections.
+    """Loss, error and cosines of h_0 on all three distributions ("icl_...", "qa_...", "qa-icl_..."), projections.
 
     "stopping" is the mean error on the two distributions of the theorems' tests; a run is stopped where it is lowest.
     """
@@ -52,7 +59,7 @@ def observed(kind: Kind, words: str, printed: bool = False) -> Callable[[Lab], x
     """The experiment that trains on one distribution."""
 
     def run(lab: Lab) -> xr.Dataset:
-        return labelled(trained(lab, kind, printed).history.isel(setting=0), step="epoch", icl_error="0-1 error, ICL prompts")
+        return labelled(trained(lab, kind, printed).history.isel(setting=0), step="epoch")
 
     run.__doc__ = words
     return run
@@ -63,72 +70,67 @@ def stacked(dim: str, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
     return xr.concat(list(parts.values()), xr.Variable(dim, list(parts)))
 
 
-def tests(lab: Lab) -> xr.Dataset:
-    """The QA-trained model on the theorems' tests, on many fresh prompts, where it was stopped and at the end."""
-    s: Settings = lab.settings
+def asked(
+    lab: Lab, name: str, measure: Any, where: Any, prompts: int, dims: Mapping[str, tuple[int, ...]] | None = None
+) -> xr.Dataset:
+    """A measure of the QA-trained model on fresh prompts, where it was stopped and at the end of training."""
     model = trained(lab, Kind.qa)
     stages = {"stopped": model.at_best(), "end": model}
-    found = {
-        kind: {
-            stage: lab.evaluate(at, f"test {kind}", measure_errors, world(s, Kind(kind)), prompts=s.prompts)
-            for stage, at in stages.items()
-        }
-        for kind in TESTS
-    }
-    return stacked("kind", {kind: stacked("stage", parts) for kind, parts in found.items()}).isel(setting=0)
+    found = {stage: lab.evaluate(at, name, measure, where, dims or {}, prompts) for stage, at in stages.items()}
+    return stacked("stage", found).isel(setting=0)
+
+
+def tests(lab: Lab) -> xr.Dataset:
+    """The QA-trained model on the theorems' tests, on many fresh prompts."""
+    s: Settings = lab.settings
+    return stacked("kind", {k: asked(lab, f"test {k}", measure_errors, world(s, Kind(k)), s.prompts) for k in TESTS})
 
 
 def uses(lab: Lab) -> xr.Dataset:
     """Proposition 3.3's bonuses, the static baseline and the complexity measure, for the QA-trained model."""
     s: Settings = lab.settings
-    model = trained(lab, Kind.qa)
-    found = [
-        lab.evaluate(model, name, measure, world(s, Kind.icl), prompts=s.prompts)
-        for name, measure in (("uses", task_vector_uses), ("static", static_offset_error))
-    ]
-    hard = {k: lab.evaluate(model, f"complexity {k}", complexity, world(s, Kind(k)), prompts=s.trend_prompts) for k in KINDS}
-    return xr.merge([*found, stacked("kind", hard)]).isel(setting=0)
+    measures = {"uses": task_vector_uses, "static": static_offset_error}
+    found = [asked(lab, name, measure, world(s, Kind.icl), s.prompts) for name, measure in measures.items()]
+    hard = {k: asked(lab, f"complexity {k}", complexity, world(s, Kind(k)), s.trend_prompts) for k in KINDS}
+    return xr.merge([*found, stacked("kind", hard)])
 
 
 def shifts(lab: Lab) -> xr.Dataset:
     """Proposition 3.4: errors of the QA-trained model on shifted dictionaries, on ICL prompts."""
     s: Settings = lab.settings
-    model = trained(lab, Kind.qa)
-    found = {
-        shift: lab.evaluate(model, f"shift {shift}", measure_errors, world(s, Kind.icl, shift), prompts=s.trend_prompts)
-        for shift in SHIFTS
-    }
-    return stacked("shift", found).isel(setting=0)
+    places = {shift: world(s, Kind.icl, shift) for shift in SHIFTS}
+    found = {shift: asked(lab, f"shift {shift}", measure_errors, at, s.trend_prompts) for shift, at in places.items()}
+    return stacked("shift", found)
 
 
 def prompts(lab: Lab) -> xr.Dataset:
     """Proposition 3.4: other prompt lengths, and several co-tasks in one prompt (eq. (8))."""
     s: Settings = lab.settings
-    model = trained(lab, Kind.qa)
 
-    def longer(setting: str, seed: int, pairs: int) -> object:
+    def longer(setting: str, seed: int, pairs: int) -> Concepts:
         return world(s, Kind.icl, pairs=pairs, longest=PAIR_COUNTS[-1])
 
-    def mixed(setting: str, seed: int, cotasks: int) -> object:
+    def mixed(setting: str, seed: int, cotasks: int) -> Concepts:
         return world(s, Kind.icl, cotasks=cotasks)
 
-    found = lab.evaluate(model, "pairs", measure_errors, longer, {"pairs": PAIR_COUNTS}, s.trend_prompts)
+    lengths = asked(lab, "pairs", measure_errors, longer, s.trend_prompts, {"pairs": PAIR_COUNTS})
     weights, several = (
-        lab.evaluate(model, "cotasks", measure, mixed, {"cotasks": (1, 2)}, s.trend_prompts)
+        asked(lab, "cotasks", measure, mixed, s.trend_prompts, {"cotasks": (1, 2)})
         for measure in (mixture_weights, measure_errors)
     )
-    several = several.rename({name: f"cotasks_{name}" for name in several.data_vars})
-    return xr.merge([found, weights, several]).isel(setting=0)
+    return xr.merge([lengths, weights, several.rename({name: f"cotasks_{name}" for name in several.data_vars})])
 
 
 experiments = {
     "qa": Experiment(observed(Kind.qa, "The observed training on QA sentences (Fig. 3)."), cost=25),
     "icl": Experiment(observed(Kind.icl, "The observed training on word-label prompts (Fig. 2)."), cost=25),
     "qa-icl": Experiment(observed(Kind.qa_icl, "The observed training on QA-ICL prompts (Fig. 4)."), cost=70),
-    "printed": Experiment(observed(Kind.qa, "Training on QA sentences with the printed step sizes.", printed=True), cost=13),
+    "printed": Experiment(
+        observed(Kind.qa, "Training on QA sentences with the printed step sizes.", printed=True), cost=13
+    ),
     "tests": Experiment(tests, cost=20),
-    "uses": Experiment(uses, cost=10),
-    "shifts": Experiment(shifts, cost=10),
-    "prompts": Experiment(prompts, cost=10),
+    "uses": Experiment(uses, cost=20),
+    "shifts": Experiment(shifts, cost=20),
+    "prompts": Experiment(prompts, cost=20),
     "explorer": Experiment(explorer, cost=20),
 }

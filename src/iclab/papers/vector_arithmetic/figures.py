@@ -1,102 +1,98 @@
-"""The figures of vector-arithmetic, in the paper's layout: (a) training loss, (b) test errors, (c) attention, (d) W_V."""
+"""The figures of vector-arithmetic, as in the paper: (a) training loss, (b) test errors, (c) attention, (d) W_V."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.authoring import UNIT, Custom, Dots, Results, Table, measured, picture
+from iclab.authoring import UNIT, Custom, Dots, Expression, Results, Table, measured, picture
 from iclab.drawing import COLOURS
 from iclab.papers.vector_arithmetic.experiments import KINDS, PAIR_COUNTS, SHIFTS
 from iclab.papers.vector_arithmetic.settings import Settings
 from iclab.papers.vector_arithmetic.statements import EPSILON, SMALL, THETA
 from iclab.statistics import interval
 
-PROJECTIONS = {
-    "a": "a with itself", "b": "b with itself (largest)", "common": "ν with itself (mean)", "cross": "cross terms (largest)",
-}  # fmt: skip
+WORDS = {
+    "a": "a with itself",
+    "b": "b with itself (largest)",
+    "common": "ν with itself (mean)",
+    "cross": "cross (largest)",
+}
 
 
-def sigma(title: str, training: str, lines: Mapping[str, str], y: str) -> Custom:
+def sigma(training: str, lines: Mapping[str, str], y: str, axis: Axes, results: Results) -> None:
     """Means along training with bands of one standard deviation over seeds, as the paper draws them."""
-
-    def paint(axis: Axes, results: Results) -> None:
-        for colour, (name, label) in zip(COLOURS, lines.items(), strict=False):
-            data = results[training][name]
-            mean, deviation = data.mean("seed"), data.std("seed", ddof=1)
-            axis.plot(data["step"], mean, color=colour, lw=1.5, label=label)
-            axis.fill_between(data["step"], mean - deviation, mean + deviation, color=colour, alpha=0.2, lw=0)
-        axis.set_xlabel("epoch")
-        axis.set_ylabel(y)
-        axis.legend()
-        if y == "0-1 error":
-            axis.set_ylim(-0.02, 1.02)
-
-    return Custom(title, (training,), paint)
+    for colour, (name, label) in zip(COLOURS, lines.items(), strict=False):
+        data = results[training][name]
+        mean, deviation = data.mean("seed"), data.std("seed", ddof=1)
+        axis.plot(data["step"], mean, color=colour, lw=1.5, label=label)
+        axis.fill_between(data["step"], mean - deviation, mean + deviation, color=colour, alpha=0.2, lw=0)
+    axis.set_xlabel("epoch")
+    axis.set_ylabel(y)
+    axis.legend()
 
 
 def dynamics(training: str, number: str, words: str) -> Callable[[Results, Settings], Figure]:
     """The four panels of Figures 2, 3 and 4."""
+    panels = {
+        "(a) training loss": ("cross-entropy", {"training_loss": "training loss"}),
+        "(b) test error": ("0-1 error", {f"{kind}_error": f"{kind} prompts" for kind in KINDS}),
+        "(c) attention": (r"$(W_Q u)^\top (W_K u)$", {f"attention_{u}": label for u, label in WORDS.items()}),
+        "(d) W_V": (r"$u^\top W_V u$", {f"value_{u}": label for u, label in WORDS.items()}),
+    }
+    shown = [
+        Custom(f"{number}{title}", (training,), functools.partial(sigma, training, lines, y))
+        for title, (y, lines) in panels.items()
+    ]
 
     def draw(results: Results, s: Settings) -> Figure:
-        errors = {f"{kind}_error": f"{kind} prompts" for kind in KINDS}
-        products = {"c": ("attention", "attention", r"$(W_Q u)^\top (W_K u)$"), "d": ("W_V", "value", r"$u^\top W_V u$")}
-        return picture(
-            results,
-            sigma(f"{number}(a) training loss", training, {"training_loss": "training loss"}, "cross-entropy"),
-            sigma(f"{number}(b) test error", training, errors, "0-1 error"),
-            *(
-                sigma(f"{number}({letter}) {title}", training, {f"{matrix}_{u}": label for u, label in PROJECTIONS.items()}, y)
-                for letter, (title, matrix, y) in products.items()
-            ),
-            width=3.3,
-        )
+        return picture(results, *shown, width=3.3)
 
     draw.__doc__ = f"{words}: training loss, test errors, attention projections, value projections; 1-sigma bands."
     return draw
 
 
+def staged(results: Results, panels: Mapping[str, tuple[str, Mapping[str, Expression], float]], width: float) -> Figure:
+    """Every seed of the QA-trained model: a row of panels where it was stopped, a second one at the end of training."""
+    shown = [
+        Dots(f"{title}, {when}", {name: part.sel(stage=stage) for name, part in data.items()}, y, {f"{rule:g}": rule})
+        for stage, when in (("stopped", "best t"), ("end", "last t"))
+        for title, (y, data, rule) in panels.items()
+    ]
+    return picture(results, *shown, width=width, columns=len(panels))
+
+
+def over(data: Expression, dim: str, labels: Sequence[str | int]) -> dict[str, Expression]:
+    """One column of a panel for each label."""
+    return {str(label): data.sel(**{dim: label}) for label in labels}
+
+
 def uses(results: Results, s: Settings) -> Figure:
-    """Task vector without a query, errors of transferred task vectors and of a static offset, and complexity by prompt kind."""
+    """Task vector without a query, errors of transferred task vectors and of a static offset, complexity of prompts."""
     cosines = {"a": "task", "other a": "other", "b": "low", "ν": "common"}
     errors = {"model": "model_error", "transferred": "transfer_error", "static": "static_error"}
-    return picture(
-        results,
-        Dots(
-            "Prop 3.3: cosines without a query",
-            {name: measured("uses", f"alone_cos_{variable}") for name, variable in cosines.items()},
-            "cosine with h_0",
-            {"0.1": THETA},
-        ),
-        Dots(
-            "Errors on ICL prompts",
-            {name: measured("uses", variable) for name, variable in errors.items()},
-            "0-1 error",
-            {"ε": EPSILON},
-        ),
-        Dots("Complexity 1/max p", {kind: measured("uses", "complexity").sel(kind=kind) for kind in KINDS}, "1/max p"),
-        width=3.6,
-    )
+    panels = {
+        "No query": ("cosine with h_0", {u: measured("uses", f"alone_cos_{n}") for u, n in cosines.items()}, THETA),
+        "ICL prompts": ("0-1 error", {of: measured("uses", name) for of, name in errors.items()}, EPSILON),
+        "Complexity": ("1/max p", over(measured("uses", "complexity"), "kind", KINDS), 1.0),
+    }
+    return staged(results, panels, 3.6)
 
 
 def shifts(results: Results, s: Settings) -> Figure:
     """Errors of the QA-trained model on shifted dictionaries and other lengths, and the mixture of two co-tasks."""
+    several, mixture = measured("prompts", "cotasks_error"), measured("prompts", "weight").sel(cotasks=2)
     panels = {
-        "Prop 3.4: shifted dictionaries": {shift: measured("shifts", "error").sel(shift=shift) for shift in SHIFTS},
-        "Prop 3.4: pairs in a prompt": {f"{count}": measured("prompts", "error").sel(pairs=count) for count in PAIR_COUNTS},
-        "Prop 3.4: co-tasks": {f"{count}": measured("prompts", "cotasks_error").sel(cotasks=count) for count in (1, 2)},
+        "Dictionaries": ("0-1 error", over(measured("shifts", "error"), "shift", SHIFTS), SMALL),
+        "Pairs in a prompt": ("0-1 error", over(measured("prompts", "error"), "pairs", PAIR_COUNTS), SMALL),
+        "Co-tasks": ("0-1 error", over(several, "cotasks", (1, 2)), SMALL),
+        "(8): two co-tasks": ("projection of h_0 on a_k", over(mixture, "concept", range(s.concepts)), THETA),
     }
-    mixture = measured("prompts", "weight").sel(cotasks=2)
-    weights = {f"a_{number + 1}": mixture.sel(concept=number) for number in range(s.concepts)}
-    return picture(
-        results,
-        *(Dots(title, data, "0-1 error", {"0.05": SMALL}) for title, data in panels.items()),
-        Dots("Eq. (8): projections of h_0", weights, "projection on a, two co-tasks", {"0.1": THETA}),
-        width=3.0,
-    )
+    return staged(results, panels, 3.0)
 
 
 def _cell(values: np.ndarray) -> str:

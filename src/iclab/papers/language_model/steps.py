@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from iclab.experiments import Lab
+from iclab.authoring import Lab
+from iclab.language.network import Answers
 from iclab.language.prompts import draw
-from iclab.language.words import TWO_STEP_TASKS, Example, generator
-from iclab.papers.language_model.asking import bench, measured, require_effect, tasks
+from iclab.language.words import TWO_STEP_TASKS, Example, Task, generator
+from iclab.papers.language_model.asking import bench, recorded, require_effect, task_by_task, tasks
 from iclab.papers.language_model.settings import STEP_TESTS, Settings
 
 ERRORS = (0.0, 0.25, 0.5)
@@ -24,44 +25,40 @@ def steps(lab: Lab) -> xr.Dataset:
     """Accuracy on two-step tasks with and without the intermediate step, against the fraction of erroneous demonstrations."""
     s: Settings = lab.settings
     one = bench(lab)
+    between = one.model.tokens(one.separator)
     coordinates = {"form": FORMS, "errors": ERRORS, "task": TWO_STEP_TASKS, "prompt": range(s.step_prompts)}
-    variables = {"right": ("form", "errors", "task", "prompt"), "step_right": ("errors", "task", "prompt")}
+    variables = {"right": "form errors task prompt", "step_right": "errors task prompt"}
 
-    def compute() -> dict[str, np.ndarray]:
-        right: dict[str, list] = {form: [] for form in FORMS}
-        step_right = []
-        clean: dict[str, np.ndarray] = {}
-        for task in tasks(one, TWO_STEP_TASKS, STEP_TESTS):
-            queries = task.test[: s.step_prompts]
-            targets, middles = one.targets(queries), [one.token(query[1]) for query in queries]
-            for errors in ERRORS:
-                shown = [
-                    erroneous(generator("steps", task.name, number), task.held_out, query, s.step_demonstrations, errors)
-                    for number, query in enumerate(queries)
-                ]
-                direct = [
-                    one.prompt([(d[0], d[-1]) for d in lines], q[:1]).tokens for lines, q in zip(shown, queries, strict=True)
-                ]
-                stepwise = [one.prompt(lines, q[:1]).tokens for lines, q in zip(shown, queries, strict=True)]
-                answers = one.model.ask(direct, targets)
-                first = one.model.ask(stepwise, middles)
-                between = one.model.tokens(one.separator)
-                second = one.model.ask([(*p, int(t), *between) for p, t in zip(stepwise, first.top, strict=True)], targets)
-                right["direct"].append(answers.right)
-                right["steps"].append(second.right)
-                step_right.append(first.right)
-                if errors == 0:
-                    clean[task.name] = answers.log_probability
-                else:
-                    require_effect("erroneous demonstrations", clean[task.name], answers.log_probability)
-                lab.report("language-model: two steps", len(step_right) / (len(ERRORS) * len(TWO_STEP_TASKS)))
-        grid = len(TWO_STEP_TASKS), len(ERRORS), s.step_prompts
+    def ask(task: Task) -> dict[str, list]:
+        queries = task.test[: s.step_prompts]
+        targets, middles = one.targets(queries), [one.token(query[1]) for query in queries]
+        direct: list[Answers] = []
+        first: list[Answers] = []
+        second: list[Answers] = []
+        for errors in ERRORS:
+            draws = [generator("steps", task.name, number) for number in range(len(queries))]
+            pairs = [
+                (erroneous(random, task.held_out, query, s.step_demonstrations, errors), query[:1])
+                for random, query in zip(draws, queries, strict=True)
+            ]
+            stepwise = [one.prompt(lines, query).tokens for lines, query in pairs]
+            short = [one.prompt([(line[0], line[-1]) for line in lines], query).tokens for lines, query in pairs]
+            direct.append(one.model.ask(short, targets))
+            first.append(one.model.ask(stepwise, middles))
+            written = [(*prompt, int(step), *between) for prompt, step in zip(stepwise, first[-1].top, strict=True)]
+            second.append(one.model.ask(written, targets))
+            if errors > 0:
+                require_effect("erroneous demonstrations", direct[0].log_probability, direct[-1].log_probability)
+        right = {"steps": second, "direct": direct}
         return {
-            "right": np.stack([np.stack(right[form]).reshape(grid).swapaxes(0, 1) for form in FORMS]),
-            "step_right": np.stack(step_right).reshape(grid).swapaxes(0, 1),
+            "right": [[answers.right for answers in right[form]] for form in FORMS],
+            "step_right": [answers.right for answers in first],
         }
 
-    return measured(lab, coordinates, variables, compute)
+    def compute() -> dict[str, np.ndarray]:
+        return task_by_task(lab, "two steps", variables, tasks(one, TWO_STEP_TASKS, STEP_TESTS), ask)
+
+    return recorded(lab, coordinates, variables, compute)
 
 
 def erroneous(
@@ -71,9 +68,8 @@ def erroneous(
     order, does not depend on the fraction.
     """
     shown = draw(random, pool, count, query, distinct=1)
-    wrong = random.permutation(count)[: round(fraction * count)]
     result = list(shown)
-    for index in wrong:
+    for index in random.permutation(count)[: round(fraction * count)]:
         others = [e for e in pool if e[1] not in (shown[index][1], query[1]) and e[-1] != shown[index][-1]]
         other = others[int(random.integers(len(others)))]
         result[index] = (shown[index][0], *other[1:])

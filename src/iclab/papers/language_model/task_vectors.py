@@ -9,67 +9,62 @@ queries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from iclab.experiments import Lab
+from iclab.authoring import Lab
 from iclab.language.edits import Patch
 from iclab.language.prompts import deranged
-from iclab.language.words import WORD_TASKS, Task, generator
-from iclab.papers.language_model.asking import Bench, bench, measured, require_effect, tasks, with_demonstrations
+from iclab.language.words import WORD_TASKS, Example, Task, generator
+from iclab.papers.language_model.asking import Bench, bench, few_shots, recorded, require_effect, tasks
 from iclab.papers.language_model.geometry import COSINES, KINDS, geometry, static_offsets, static_ranks
 from iclab.papers.language_model.settings import WORD_TESTS, Settings
 
 MODES = ("added", "replaced")
 VECTORS = ("other task", "shuffled labels", "random", "static offset")
+CONTEXTS = {"none": None, "demonstrations": None, "shuffled labels": deranged}
 
 
 def task_vectors(lab: Lab) -> xr.Dataset:
     """Fig. 1: task vectors put into zero-shot prompts and the geometry of x, o and y, place by place, with controls."""
     s: Settings = lab.settings
     one = bench(lab)
-    coordinates = {
-        "task": WORD_TASKS, "prompt": range(s.prompts), "held": range(s.held_out_prompts),
-        "place": sorted({*range(0, one.model.depth + 1, s.place_stride), one.model.depth}), "every": range(one.model.depth + 1),
-        "mode": MODES, "vector": VECTORS, "cosine": COSINES, "kind": KINDS, "axis": range(3),
-        "context": ("none", "demonstrations", "shuffled labels"),
-    }  # fmt: skip
-    variables = {
-        "right": ("context", "task", "prompt"), "rank": ("context", "task", "prompt"),
-        "held_right": ("mode", "task", "held", "place"), "chosen": ("mode",),
-        "patched_right": ("mode", "task", "prompt", "place"), "patched_rank": ("mode", "task", "prompt", "place"),
-        "control_right": ("vector", "mode", "task", "prompt"), "control_rank": ("vector", "mode", "task", "prompt"),
-        "static_rank": ("task", "prompt"),
-        "cosines": ("cosine", "task", "prompt", "every"), "held_along": ("task", "held", "every"), "geometry_place": (),
-        "points": ("task", "prompt", "kind", "axis"), "arrow": ("task", "axis"),
-    }  # fmt: skip
+    depth = one.model.depth
+    places = sorted({*range(0, depth + 1, s.place_stride), depth})
+    coordinates = {"task": WORD_TASKS, "prompt": range(s.prompts), "held": range(s.held_out_prompts), "place": places}
+    coordinates |= {"every": range(depth + 1), "context": tuple(CONTEXTS), "mode": MODES, "vector": VECTORS}
+    coordinates |= {"cosine": COSINES, "kind": KINDS, "axis": range(3)}
+    variables = {name: "context task prompt" for name in ("right", "rank")}
+    variables |= {"held_right": "mode task held place", "chosen": "mode", "control_right": "mode vector task prompt"}
+    variables |= {f"patched_{name}": "mode task prompt place" for name in ("right", "rank")}
+    variables |= {"cosines": "cosine task prompt every", "held_along": "task held every", "geometry_place": ""}
+    variables |= {"points": "task prompt kind axis", "static_rank": "task prompt"}
+    found = tasks(one, WORD_TASKS, WORD_TESTS)
 
-    def compute() -> dict[str, np.ndarray]:
-        found = tasks(one, WORD_TASKS, WORD_TESTS)
-        places = np.array(coordinates["place"])
+    def compute() -> dict[str, Any]:
         vectors, means = extract(one, found)
-        return (
-            _answers(lab, one, found, places, vectors, means) | geometry(one, found, vectors["own"]) | static_ranks(one, found)
-        )
+        answers = _answers(lab, one, found, np.array(places), vectors, means)
+        return answers | geometry(one, found, vectors["own"]) | static_ranks(one, found)
 
-    pairs = [task.test[: s.prompts] for task in tasks(one, WORD_TASKS, WORD_TESTS)]
-    names = {name: (("task", "prompt"), [[e[at] for e in row] for row in pairs]) for name, at in (("query", 0), ("answer", -1))}
-    return measured(lab, coordinates, variables, compute).assign_coords(names)
+    words = {
+        name: [[e[at] for e in task.test[: s.prompts]] for task in found] for name, at in (("query", 0), ("answer", -1))
+    }
+    named = {name: (("task", "prompt"), rows) for name, rows in words.items()}
+    return recorded(lab, coordinates, variables, compute).assign_coords(named)
 
 
 def extract(one: Bench, found: list[Task]) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Task vectors (task × place × coordinate) by kind, and the means that they are differences of."""
-    count = one.settings.held_out_prompts
     own, shuffled, means = [], [], []
     for task in found:
-        queries = task.held_out[:count]
-        bare = one.model.states([one.prompt((), query[:1]).tokens for query in queries]).mean(0)
-        shown = one.model.states([p.tokens for p in with_demonstrations(one, task, queries, "extraction")]).mean(0)
-        mixed = with_demonstrations(one, task, queries, "extraction", deranged)
+        queries = task.held_out[: one.settings.held_out_prompts]
+        prompts = (few_shots(one, [task], [queries], "extraction", change) for change in (None, deranged))
+        bare, shown, mixed = (one.model.states(tokens).mean(0) for tokens in (one.bare(queries), *prompts))
         means.append(shown)
         own.append(shown - bare)
-        shuffled.append(one.model.states([p.tokens for p in mixed]).mean(0) - bare)
+        shuffled.append(mixed - bare)
     vectors = {"own": np.stack(own), "shuffled labels": np.stack(shuffled)}
     vectors["other task"] = np.roll(vectors["own"], 1, axis=0)
     noise = generator("random vector").normal(size=vectors["own"].shape)
@@ -81,62 +76,47 @@ def extract(one: Bench, found: list[Task]) -> tuple[dict[str, np.ndarray], np.nd
 
 def _answers(
     lab: Lab, one: Bench, found: list[Task], places: np.ndarray, vectors: dict[str, np.ndarray], means: np.ndarray
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Accuracy and rank without demonstrations, with them, and with a vector instead of them."""
-    s, model = one.settings, one.model
-    shape = (len(found), s.prompts)
-    test = [task.test[: s.prompts] for task in found]
-    targets = [token for queries in test for token in one.targets(queries)]
-    bare = [one.prompt((), query[:1]).tokens for queries in test for query in queries]
-    contexts = [
-        bare,
-        [p.tokens for t, q in zip(found, test, strict=True) for p in with_demonstrations(one, t, q, "test")],
-        [p.tokens for t, q in zip(found, test, strict=True) for p in with_demonstrations(one, t, q, "test", deranged)],
-    ]
-    plain = [model.ask(prompts, targets) for prompts in contexts]
+    s, shape = one.settings, (len(found), one.settings.prompts)
+    test, held = [task.test[: s.prompts] for task in found], [task.held_out[: s.held_out_prompts] for task in found]
+    bare, targets = one.bare(sum(test, ())), one.targets(sum(test, ()))
+    shown = [few_shots(one, found, test, "test", change) for name, change in CONTEXTS.items() if name != "none"]
+    plain = [one.model.ask(prompts, targets) for prompts in (bare, *shown)]
     require_effect("showing demonstrations", plain[0].log_probability, plain[1].log_probability)
-    held = [task.held_out[: s.held_out_prompts] for task in found]
-    held_bare = [one.prompt((), query[:1]).tokens for queries in held for query in queries]
-    held_targets = [token for queries in held for token in one.targets(queries)]
-    # What replaces the stream instead of a vector of these kinds: the mean without demonstrations plus the vector.
-    base = means - vectors["own"]
-    result: dict[str, list[np.ndarray]] = {name: [] for name in ("held", "chosen", "right", "rank")}
-    controls: dict[str, dict[str, list[np.ndarray]]] = {name: {"right": [], "rank": []} for name in VECTORS}
+    base = means - vectors["own"]  # without demonstrations: with a vector of another kind added, it replaces the stream
+    result: dict[str, list] = {
+        name: [getattr(answers, name).reshape(shape) for answers in plain] for name in ("right", "rank")
+    }
+    result |= {name: [] for name in ("held_right", "chosen", "patched_right", "patched_rank", "control_right")}
     for mode in MODES:
         replace = mode == "replaced"
         source = means if replace else vectors["own"]
-        right, _, _ = _everywhere(one, held_bare, held_targets, places, source, replace)
+        right, _, _ = _everywhere(one, held, places, source, replace)
         best = int(places[right.mean((0, 1)).argmax()])
         lab.report(f"language-model: a task vector {mode}", 0.5)
-        patched_right, patched_rank, certainty = _everywhere(one, bare, targets, places, source, replace)
+        patched_right, patched_rank, certainty = _everywhere(one, test, places, source, replace)
         require_effect(f"a task vector {mode}", plain[0].log_probability.reshape(*shape, 1), certainty)
-        for name, part in (("held", right), ("chosen", best), ("right", patched_right), ("rank", patched_rank)):
-            result[name].append(np.asarray(part))
+        controls = []
         for name in VECTORS:
             values = vectors[name][:, best] + (base[:, best] if replace else 0)
             edit = Patch(np.full(len(bare), best), np.repeat(values, s.prompts, axis=0).astype(np.float32), replace)
-            control = model.ask(bare, targets, edit=edit)
-            controls[name]["right"].append(control.right.reshape(shape))
-            controls[name]["rank"].append(control.rank.reshape(shape))
-    return {
-        "right": np.stack([answers.right.reshape(shape) for answers in plain]),
-        "rank": np.stack([answers.rank.reshape(shape) for answers in plain]),
-        "held_right": np.stack(result["held"]), "chosen": np.stack(result["chosen"]),
-        "patched_right": np.stack(result["right"]), "patched_rank": np.stack(result["rank"]),
-        "control_right": np.stack([np.stack(controls[name]["right"]) for name in VECTORS]),
-        "control_rank": np.stack([np.stack(controls[name]["rank"]) for name in VECTORS]),
-    }  # fmt: skip
+            controls.append(one.model.ask(bare, targets, edit=edit).right.reshape(shape))
+        parts = {"held_right": right, "chosen": best, "patched_right": patched_right, "patched_rank": patched_rank}
+        for name, part in {**parts, "control_right": controls}.items():
+            result[name].append(part)
+    return result
 
 
 def _everywhere(
-    one: Bench, prompts: Sequence[Sequence[int]], targets: Sequence[int], places: np.ndarray, source: np.ndarray, replace: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each prompt with its task's vector at each place: whether the answer is right, its rank and log-probability, as task ×
-    prompt × place. Prompts come task by task, equally many of each.
+    one: Bench, queries: Sequence[tuple[Example, ...]], places: np.ndarray, source: np.ndarray, replace: bool
+) -> tuple[np.ndarray, ...]:
+    """Each query with its task's vector at each place: whether the answer is right, its rank and log-probability, as task ×
+    prompt × place. Of every task there are equally many queries.
     """
-    tasks, each = len(source), len(prompts) // len(source)
-    task, place = np.repeat(np.arange(tasks), each * len(places)), np.tile(places, len(prompts))
-    asked, right = [p for p in prompts for _ in places], [t for t in targets for _ in places]
-    answers = one.model.ask(asked, right, edit=Patch(place, source[task, place], replace))
-    grid = (tasks, each, len(places))
-    return answers.right.reshape(grid), answers.rank.reshape(grid), answers.log_probability.reshape(grid)
+    every = sum(queries, ())
+    task, place = np.repeat(np.arange(len(queries)), len(queries[0]) * len(places)), np.tile(places, len(every))
+    prompts, targets = ([item for item in items for _ in places] for items in (one.bare(every), one.targets(every)))
+    answers = one.model.ask(prompts, targets, edit=Patch(place, source[task, place], replace))
+    grid = (len(queries), len(queries[0]), len(places))
+    return tuple(getattr(answers, name).reshape(grid) for name in ("right", "rank", "log_probability"))

@@ -1,18 +1,14 @@
 """language-model: the questions of the papers asked of a real language model, SmolLM2 unless another is given.
 
-It needs the extra `llm`. Figure 1 of vector-arithmetic is about such a model; the rest asks what the papers' theories say where
-no theorem reaches.
+It needs the extra `llm`. Figure 1 of vector-arithmetic is about such a model; no theorem reaches the rest.
 """
 
 from iclab.authoring import Experiment
 from iclab.language.loading import INSTALL, missing
+from iclab.papers.language_model import interventions, labels, steps, task_vectors
 from iclab.papers.language_model.figures import figures
-from iclab.papers.language_model.interventions import controls, pruning
-from iclab.papers.language_model.labels import attention, outliers
 from iclab.papers.language_model.settings import Settings, check, settings, unstated
 from iclab.papers.language_model.statements import statements
-from iclab.papers.language_model.steps import steps as two_steps
-from iclab.papers.language_model.task_vectors import task_vectors as vectors
 
 title = "The same questions to a real language model"
 citation = (
@@ -20,12 +16,12 @@ citation = (
 )
 unit = "prompt"
 experiments = {
-    "controls": Experiment(controls, cost=20),
-    "task-vectors": Experiment(vectors, cost=70),
-    "attention": Experiment(attention, cost=25),
-    "pruning": Experiment(pruning, cost=50),
-    "outliers": Experiment(outliers, cost=100),
-    "steps": Experiment(two_steps, cost=40),
+    "controls": Experiment(interventions.controls, cost=20),
+    "task-vectors": Experiment(task_vectors.task_vectors, cost=70),
+    "attention": Experiment(labels.attention, cost=25),
+    "pruning": Experiment(interventions.pruning, cost=50),
+    "outliers": Experiment(labels.outliers, cost=100),
+    "steps": Experiment(steps.steps, cost=40),
 }
 
 
@@ -35,15 +31,4 @@ def lacking(s: Settings) -> str:
     return f"{found}: {INSTALL} adds the statements on a real language model" if found else ""
 
 
-__all__ = [
-    "check",
-    "citation",
-    "experiments",
-    "figures",
-    "lacking",
-    "settings",
-    "statements",
-    "title",
-    "unit",
-    "unstated",
-]
+__all__ = ["check", "citation", "figures", "settings", "statements", "unstated"]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from iclab.authoring import Unstated, require, require_positive
 from iclab.language.loading import EMBEDDED, load
 
 WORD_TESTS, LABEL_TESTS, STEP_TESTS = 28, 60, 30  # examples kept for testing, of the word, two-label and two-step tasks
-TESTED = {
-    "prompts": WORD_TESTS,
-    "label_prompts": LABEL_TESTS,
-    "attention_prompts": LABEL_TESTS,
-    "step_prompts": STEP_TESTS,
-}
+TESTED: dict[str, Any] = {"prompts": 28, "label_prompts": 60, "attention_prompts": 60, "step_prompts": 30}
 HELD_OUT = {"held_out_prompts": 16, "demonstrations": 15, "label_demonstrations": 12, "step_demonstrations": 12}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """One line per setting. Prompts are per task; every prompt has a query of its own, so that prompts are independent."""
+    """One line per setting. Prompts are per task; every prompt has a query of its own: prompts are independent."""
 
     model: str = EMBEDDED  # smollm2, a folder, a GGUF file, or a name on the hub
     demonstrations: int = 8
@@ -41,33 +37,26 @@ class Settings:
             tested, held = TESTED.get(name, value), HELD_OUT.get(name, value)
             require(value <= tested, f"{name} is {value}; the tasks have {tested} queries to test on.")
             require(value <= held, f"{name} is {value}; at most {held} examples are held out for it.")
-        require(
-            self.pruning_prompts <= self.prompts,
-            f"pruning_prompts is {self.pruning_prompts}; prompts is {self.prompts}.",
-        )
-        divisible = self.label_demonstrations % 4 == 0 and self.step_demonstrations % 4 == 0
-        require(
-            divisible,
-            "label_demonstrations and step_demonstrations must be multiples of 4: a quarter of them is changed.",
-        )
+        pruned = f"pruning_prompts is {self.pruning_prompts}; prompts is {self.prompts}."
+        require(self.pruning_prompts <= self.prompts, pruned)
+        quarters = "label_demonstrations and step_demonstrations must be multiples of 4: a quarter of them is changed."
+        require(self.label_demonstrations % 4 == self.step_demonstrations % 4 == 0, quarters)
 
 
-_few = {name: 3 for name in ("label_prompts", "attention_prompts", "step_prompts")}
-_small = {name: 2 for name in ("demonstrations", "prompts", "held_out_prompts", "pruning_prompts")}
+_two: dict[str, Any] = dict.fromkeys(("demonstrations", "prompts", "held_out_prompts", "pruning_prompts"), 2)
+_three: dict[str, Any] = dict.fromkeys(("label_prompts", "attention_prompts", "step_prompts"), 3)
 settings = {
-    "smoke": Settings(**_few, **_small, place_stride=15, label_demonstrations=4, step_demonstrations=4),
+    "smoke": Settings(**_two, **_three, place_stride=15, label_demonstrations=4, step_demonstrations=4),
     "quick": Settings(),
-    "paper": Settings(**TESTED, held_out_prompts=16, place_stride=1, pruning_prompts=WORD_TESTS),
+    "paper": Settings(**TESTED, held_out_prompts=16, place_stride=1, pruning_prompts=28),
 }
 unstated = (
-    Unstated(
-        "model", (EMBEDDED,), "SmolLM2-135M-Instruct, Q4_1 weights in float32; Fig. 1 of vector-arithmetic: GPT2-medium"
-    ),
+    Unstated("model", (EMBEDDED,), "SmolLM2-135M-Instruct, Q4_1 weights in float32; the paper's Fig. 1: GPT2-medium"),
     Unstated("demonstrations", (4, 8, 12), "of the word tasks; vector-arithmetic prints none for Fig. 1"),
     Unstated("label_demonstrations", (8, 12), "the two-label tasks are ours"),
     Unstated("step_demonstrations", (4, 8, 12), "the two-step tasks are ours"),
     "intervals are over prompts, each with its own query and its own draw of demonstrations; there is one model",
-    "the separator between query and answer was chosen among ' ->', ':' and ' =' by few-shot accuracy on held-out examples",
+    "the separator of query and answer, ' ->', ':' or ' =', was chosen by few-shot accuracy on held-out examples",
     "an answer is right if it is the most probable of all tokens of the vocabulary",
 )
 

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from iclab.experiments import Lab
+from iclab.authoring import Lab
 from iclab.language.loading import load
 from iclab.language.network import LanguageModel
 from iclab.language.prompts import SEPARATORS, WordPrompt, draw, few_shot
 from iclab.language.words import WORD_TASKS, Example, Task, generator, split
 from iclab.papers.language_model.settings import WORD_TESTS, Settings
 
-Dims = tuple[str, ...]
+Queries = Sequence[tuple[Example, ...]]
+"""Queries by task."""
+Found = Mapping[str, Any]
+"""Numbers by variable."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Bench:
         """Lines of demonstrations and the query's words so far."""
         return few_shot(self.model, demonstrations, query, self.separator)
 
+    def bare(self, queries: Sequence[Example]) -> list[tuple[int, ...]]:
+        """The tokens of queries without demonstrations."""
+        return [self.prompt((), query[:1]).tokens for query in queries]
+
     def token(self, word: str) -> int:
         """The first token of an answer."""
         return self.model.tokens(f" {word}")[0]
@@ -41,26 +48,16 @@ class Bench:
         return [self.token(example[-1]) for example in examples]
 
 
-def bench(lab: Lab) -> Bench:
-    """The bench of this lab's settings."""
-    return _bench(lab.settings)
-
-
 @functools.lru_cache(maxsize=1)
-def _bench(s: Settings) -> Bench:
-    model = load(s.model)
-    score = [_few_shot_score(Bench(model, s, separator)) for separator in SEPARATORS]
+def bench(s: Settings) -> Bench:
+    """The bench of these settings; its separator has the best few-shot accuracy on held-out words."""
+    model, score = load(s.model), []
+    for separator in SEPARATORS:
+        one = Bench(model, s, separator)
+        found = tasks(one, WORD_TASKS, WORD_TESTS)
+        held = [task.held_out[: s.held_out_prompts] for task in found]
+        score.append(model.ask(few_shots(one, found, held, "format"), one.targets(sum(held, ()))).right.mean())
     return Bench(model, s, SEPARATORS[int(np.argmax(score))])
-
-
-def _few_shot_score(one: Bench) -> float:
-    """Few-shot accuracy on held-out queries of the word tasks."""
-    prompts, targets = [], []
-    for task in tasks(one, WORD_TASKS, WORD_TESTS):
-        queries = task.held_out[: one.settings.held_out_prompts]
-        prompts += [p.tokens for p in with_demonstrations(one, task, queries, "format")]
-        targets += one.targets(queries)
-    return float(one.model.ask(prompts, targets).right.mean())
 
 
 def tasks(one: Bench, names: Sequence[str], tested: int) -> list[Task]:
@@ -71,9 +68,8 @@ def tasks(one: Bench, names: Sequence[str], tested: int) -> list[Task]:
 def with_demonstrations(
     one: Bench, task: Task, queries: Sequence[Example], what: str, change: Callable[..., list[Example]] | None = None
 ) -> list[WordPrompt]:
-    """A few-shot prompt for every query, its demonstrations drawn from the held-out examples; `change(random, shown)` may
-    alter them. The draw depends on what it is for and on the query's number, so that changed prompts are paired with
-    unchanged ones.
+    """A few-shot prompt for every query, its demonstrations drawn from the held-out examples and altered by `change`.
+    The draw depends on what it is for and on the query's number: changed prompts are paired with unchanged ones.
     """
     prompts = []
     for number, query in enumerate(queries):
@@ -83,24 +79,46 @@ def with_demonstrations(
     return prompts
 
 
-def measured(
-    lab: Lab, coordinates: Mapping[str, Sequence[Any]], variables: Mapping[str, Dims], compute: Callable[[], Mapping[str, Any]]
-) -> xr.Dataset:
-    """The variables that `compute()` gives, labelled. It is work outside of compiled programs: a plan asks for its shape
-    only.
+def few_shots(
+    one: Bench, found: Sequence[Task], queries: Queries, what: str, change: Any = None
+) -> list[tuple[int, ...]]:
+    """The tokens of few-shot prompts, task by task."""
+    pairs = zip(found, queries, strict=True)
+    return [prompt.tokens for task, own in pairs for prompt in with_demonstrations(one, task, own, what, change)]
+
+
+def recorded(lab: Lab, axes: Found, variables: Mapping[str, str], compute: Callable[[], Found]) -> xr.Dataset:
+    """The variables that `compute()` gives, with these dimensions; NaN where it gives none. It is work outside of
+    compiled programs: a plan asks for its shape only.
     """
-    shapes = {name: tuple(len(coordinates[dim]) for dim in dims) for name, dims in variables.items()}
-    sizes = [int(np.prod(shape)) for shape in shapes.values()]
+    found, arrays = functools.cache(compute), {}
+    for name, dims in variables.items():
+        shape = tuple(len(axes[dim]) for dim in dims.split())
 
-    def flat() -> np.ndarray:
-        found = compute()
-        for name, shape in shapes.items():
-            assert np.shape(found[name]) == shape, f"{name} has the shape {np.shape(found[name])}, not {shape}"
-        return np.concatenate([np.ravel(np.asarray(found[name], float)) for name in shapes])
+        def values(name: str = name, shape: tuple[int, ...] = shape) -> np.ndarray:
+            return np.asarray(found().get(name, np.full(shape, np.nan)), float)
 
-    values = np.split(lab.outside(flat, (sum(sizes),)), np.cumsum(sizes)[:-1])
-    arrays = {name: (dims, part.reshape(shapes[name])) for (name, dims), part in zip(variables.items(), values, strict=True)}
-    return xr.Dataset(arrays, {name: list(labels) for name, labels in coordinates.items()})
+        arrays[name] = dims.split(), lab.outside(values, shape)
+    return xr.Dataset(arrays, {name: list(labels) for name, labels in axes.items()})
+
+
+def task_by_task(
+    lab: Lab, what: str, axes: Found, variables: Mapping[str, str], found: Sequence[Task], ask: Callable[[Task], Found]
+) -> xr.Dataset:
+    """What `ask` finds for every task, put together along the dimension "task" of each variable."""
+
+    def compute() -> Found:
+        parts = []
+        for number, task in enumerate(found):
+            lab.report(f"language-model: {what}, {task.name}", number / len(found))
+            parts.append(ask(task))
+        return {
+            name: np.stack([part[name] for part in parts], dims.split().index("task"))
+            for name, dims in variables.items()
+            if all(name in part for part in parts)
+        }
+
+    return recorded(lab, axes, variables, compute)
 
 
 def require_effect(what: str, before: np.ndarray, after: np.ndarray) -> None:

@@ -1,26 +1,31 @@
-"""The figures of language-model. Bands are 95 % intervals over prompts."""
+"""The figures of language-model. Bands, boxes and bars are 95 % intervals over prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
-from iclab.papers.language_model.claims import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank
+from iclab.authoring import UNIT, Custom, Lines, Results, apply, measured, picture, threshold
+from iclab.drawing import COLOURS
+from iclab.expressions import Expression
+from iclab.language.words import LABEL_TASKS, TWO_STEP_TASKS, WORD_TASKS
 from iclab.papers.language_model.geometry import KINDS
+from iclab.papers.language_model.labels import ORDERS, PLACEMENTS, RULES
 from iclab.papers.language_model.settings import Settings
+from iclab.papers.language_model.statements import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank, vectors
 from iclab.statistics import band
 
-UNIT = (0.0, 1.0)
-SHOWN = (FIGURE_TASK, "country-language")  # Fig. 1 draws two tasks of factual recall
+SHOWN = {FIGURE_TASK: ("a", "b"), "country-language": ("c", "d")}  # Fig. 1 draws two tasks of factual recall
 DRAWN = 6  # pairs in a projection
-POINTS = (COLOURS[4], COLOURS[5], COLOURS[6], COLOURS[0])
+PLACE = "place in the residual stream"
+COSINES = ("x, y", "x+o, y", "x+other, y", "x+offset, y", "y-x, o")
+ACCURACY: dict[str, Any] = {"y": "accuracy", "bounds": UNIT, "limits": (-0.02, 1.02)}
+CONTEXTS = {"none": "no vector", "demonstrations": "demonstrations", "shuffled labels": "shuffled answers"}
 CONTROLS = {
     "other task": "another task's vector",
     "shuffled labels": "vector of shuffled answers",
@@ -29,190 +34,172 @@ CONTROLS = {
 }
 
 
-def _together(data: xr.DataArray) -> xr.DataArray:
+def together(data: xr.DataArray) -> xr.DataArray:
     """Prompts of all tasks along one dimension."""
     return data.stack(all=("task", "prompt")).drop_vars(["all", "task", "prompt"]).rename(all="prompt")
 
 
-def fig1(results: Results, settings: Settings) -> Figure:
-    """Queries x, answers y and x + o in the residual stream, along the task vector o and across it, in two and three
-    dimensions.
-    """
-    data = results["task-vectors"]
-    place = int(data["geometry_place"])
-    figure = Figure(figsize=(12.6, 6.4), layout="constrained")
-    for row, task in enumerate(SHOWN):
-        points = data["points"].sel(task=task).values[:DRAWN]
-        flat = figure.add_subplot(2, 3, 3 * row + 1)
-        solid = figure.add_subplot(2, 3, 3 * row + 2, projection="3d")
-        titles = f"1({'ac'[row]}) {task}, after block {place}", f"1({'bd'[row]}) the same in three dimensions"
-        for axis, title in zip((flat, solid), titles, strict=True):
-            axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
-        for number, kind in enumerate(KINDS):
-            for axis, used in ((flat, 2), (solid, 3)):
-                axis.plot(*points[:, number, :used].T, "o", color=COLOURS[number], ms=4, label=kind)
-        for start, end in zip(points[:, 0], points[:, 2], strict=True):
-            flat.plot(*np.stack([start[:2], end[:2]]).T, color="#bbbbbb", lw=0.6, zorder=0)
-            solid.plot(*np.stack([start, end]).T, color="#bbbbbb", lw=0.6)
-        for number, name in ((0, "query"), (2, "answer")):
-            for point, word in zip(points[:, number], data[name].sel(task=task).values, strict=False):
-                side: dict[str, Any] = {"ha": "right", "xytext": (-4, -2)} if number == 0 else {"ha": "left", "xytext": (4, -2)}
-                flat.annotate(str(word), point[:2], textcoords="offset points", fontsize=7, color=COLOURS[number], **side)
-        flat.margins(x=0.2)
-        solid.set_xlabel("along o", fontsize=8)
-        flat.set_xlabel("along o")
-        flat.set_ylabel("across o")
-        flat.legend(loc="best")
-        beside = figure.add_subplot(2, 3, 3 * row + 3)
-        beside.set_title(f"{task}: cosines by place", loc="left", fontsize=9, fontweight="bold")
-        for colour, name in enumerate(("x, y", "x+o, y", "x+other, y", "x+offset, y", "y-x, o")):
-            part = data["cosines"].sel(task=task, cosine=name)
-            curve(beside, part, "every", label=f"cos({name})", colour=colour, marker="")
-        beside.axvline(place, color="#333333", ls="--", lw=0.8)
-        beside.set_xlabel("place in the residual stream")
-        beside.set_ylabel("cosine")
-        beside.legend()
+def level(data: xr.DataArray, along: xr.DataArray) -> xr.DataArray:
+    """The mean of everything, at every value of a coordinate: a level line."""
+    return xr.DataArray(float(data.mean())).expand_dims({"prompt": 1, along.name: along.values})
+
+
+def box(data: xr.DataArray, along: str, place: xr.DataArray, shift: float) -> xr.DataArray:
+    """The data at one place, as wide as can be seen: a mean with its interval."""
+    return data.expand_dims({along: [float(place) + shift - 0.15, float(place) + shift + 0.15]})
+
+
+def _panels(
+    results: Results, lines: Mapping[str, Mapping[str, Expression]], along: str, width: float = 5.6, **look: Any
+) -> Figure:
+    """Panels with the same lines, by title, and one legend for all of them."""
+    figure = picture(results, *(Lines(title, own, along, **look) for title, own in lines.items()), width=width)
+    for legend in filter(None, [axis.get_legend() for axis in figure.axes[1:]]):
+        legend.remove()
     return figure
 
 
-def _levels(axis: Axes, data: xr.DataArray, places: np.ndarray) -> None:
-    """Accuracy (or rank) in zero-shot, few-shot and shuffled prompts, as level lines."""
-    words = {"none": "no vector", "demonstrations": "demonstrations", "shuffled labels": "shuffled answers"}
-    for colour, (context, name) in enumerate(words.items(), start=1):
-        level = float(data.sel(context=context).mean())
-        axis.plot(places[[0, -1]], [level, level], color=COLOURS[colour], ls="--", lw=1.2, label=name)
+def _points(axis: Any, results: Results, task: str, deep: bool) -> None:
+    """Points and words of a task along its vector and across it; in 3-D on another axis in the place of this one."""
+    data = results["task-vectors"].sel(task=task)
+    points = data["points"].values[:DRAWN, :, : 2 + deep]
+    if deep:
+        place, title, figure = axis.get_subplotspec(), axis.get_title(loc="left"), axis.figure
+        axis.remove()
+        axis = figure.add_subplot(place, projection="3d")
+        axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    for number, kind in enumerate(KINDS):
+        axis.plot(*points[:, number].T, "o", color=COLOURS[number], ms=4, label=kind)
+    for start, _, end in points:
+        axis.plot(*zip(start, end, strict=True), color="#bbbbbb", lw=0.6, zorder=0)
+    axis.set_xlabel("along o")
+    if deep:
+        return
+    for number, name, side, shift in ((0, "query", "right", -4), (2, "answer", "left", 4)):
+        look = {
+            "color": COLOURS[number],
+            "fontsize": 7,
+            "ha": side,
+            "xytext": (shift, -2),
+            "textcoords": "offset points",
+        }
+        for point, word in zip(points[:, number], data[name].values, strict=False):
+            axis.annotate(str(word), point, **look)
+    axis.margins(x=0.2)
+    axis.set_ylabel("across o")
+    axis.legend(loc="best")
 
 
-def patching(results: Results, settings: Settings) -> Figure:
-    """Zero-shot accuracy on unseen queries with a task vector at each place, against none, few-shot, and the controls."""
-    data = results["task-vectors"]
-    figure, axes = panels(2, ("the task vector added to the stream", "in the stream's stead"), width=5.6, height=3.6)
-    for axis, mode in zip(axes, data["mode"].values, strict=True):
-        curve(axis, _together(data["patched_right"].sel(mode=mode)), "place", label="its own vector", bounds=UNIT)
-        _levels(axis, data["right"], data["place"].values)
-        place = float(data["chosen"].sel(mode=mode))
-        for colour, vector in enumerate(data["vector"].values, start=4):
-            mean, low, high = band(_together(data["control_right"].sel(mode=mode, vector=vector)), UNIT, "prompt")
-            at = place + 0.5 * (colour - 5.5)
-            spread = [[float(mean - low)], [float(high - mean)]]
-            axis.errorbar([at], [float(mean)], spread, fmt="s", ms=4, color=POINTS[colour - 4], label=CONTROLS[str(vector)])
-        threshold(axis, place, "chosen", vertical=True)
-        axis.set_xlabel("place in the residual stream")
-        axis.set_ylabel("accuracy")
-        axis.set_ylim(-0.02, 1.02)
-    axes[0].legend()
+def fig1(results: Results, s: Settings) -> Figure:
+    """Queries x, answers y and x + o in the residual stream, along the task vector o and across it, in 2-D and 3-D."""
+    place = int(results["task-vectors"]["geometry_place"])
+    shown: list[Custom | Lines] = []
+    for task, letters in SHOWN.items():
+        for letter, words in zip(
+            letters, (f"{task}, after block {place}", "the same in three dimensions"), strict=True
+        ):
+            paint = functools.partial(_points, task=task, deep=letter in "bd")
+            shown.append(Custom(f"1({letter}) {words}", ("task-vectors",), paint))
+        lines = {f"cos({name})": vectors("cosines", task=task, cosine=name) for name in COSINES}
+        title, marks = f"{task}: cosines by place", {"": place}
+        shown.append(Lines(title, lines, "every", x=PLACE, y="cosine", marks=marks, dots=False))
+    return picture(results, *shown, columns=3, height=3.2)
+
+
+def _levels(data: Expression, own: Expression) -> dict[str, Expression]:
+    """Zero-shot, few-shot and shuffled prompts, as level lines."""
+    place = own.coordinate("place")
+    return {words: apply(level, data.sel(context=context), place) for context, words in CONTEXTS.items()}
+
+
+def patching(results: Results, s: Settings) -> Figure:
+    """Zero-shot accuracy on unseen queries with a task vector at each place, against none, few-shot, and controls."""
+    lines = {}
+    modes = {"added": "the task vector added to the stream", "replaced": "in the stream's stead"}
+    for mode, title in modes.items():
+        own, chosen = apply(together, vectors("patched_right", mode=mode)), vectors("chosen", mode=mode)
+        lines[title] = {"its own vector": own} | _levels(vectors("right"), own)
+        for number, (vector, words) in enumerate(CONTROLS.items()):
+            control = apply(together, vectors("control_right", mode=mode, vector=vector))
+            lines[title][words] = apply(box, control, "place", chosen, 0.5 * (number - 1.5))
+    figure = _panels(results, lines, "place", x=PLACE, dashed=tuple(CONTEXTS.values()), **ACCURACY)
+    for axis, mode in zip(figure.axes, modes, strict=True):
+        threshold(axis, float(results["task-vectors"]["chosen"].sel(mode=mode)), "chosen", vertical=True)
     return figure
 
 
-def ranks(results: Results, settings: Settings) -> Figure:
-    """The rank of the right answer among all tokens, on a logarithmic scale, with the task vector added at each place."""
-    data = results["task-vectors"]
-    figure, axes = panels(len(data["task"]), tuple(map(str, data["task"].values)), width=3.0)
-    for axis, task in zip(axes, data["task"].values, strict=True):
-        own = data.sel(task=task)
-        curve(axis, log_rank(own["patched_rank"].sel(mode="added")), "place", label="task vector added", marker="")
-        _levels(axis, log_rank(own["rank"]), data["place"].values)
-        level = float(log_rank(own["static_rank"]).mean())
-        ends = data["place"].values[[0, -1]]
-        axis.plot(ends, [level, level], color=COLOURS[4], ls=":", lw=1.4, label="static word vectors")
-        axis.set_xlabel("place")
-        axis.set_ylabel("log10(1 + rank)")
-    axes[0].legend()
-    return figure
+def ranks(results: Results, s: Settings) -> Figure:
+    """The right answer's rank among all tokens, on a logarithmic scale, with the task vector added at each place."""
+    lines, static = {}, "static word vectors"
+    for task in WORD_TASKS:
+        own = apply(log_rank, vectors("patched_rank", mode="added", task=task))
+        lines[task] = {"task vector added": own} | _levels(apply(log_rank, vectors("rank", task=task)), own)
+        words = apply(log_rank, vectors("static_rank", task=task))
+        lines[task][static] = apply(level, words, own.coordinate("place"))
+    look: dict[str, Any] = {"y": "log10(1 + rank)", "dashed": (*CONTEXTS.values(), static), "dots": False}
+    return _panels(results, lines, "place", 3.0, **look)
 
 
-def attention(results: Results, settings: Settings) -> Figure:
-    """Attention on demonstrations with the query's label, as a share of that on all: by block, and at the chosen head."""
-    data = results["attention"]
-    figure, axes = panels(2, tuple(TASK_WORDS[str(task)] for task in data["task"].values), width=5.6)
-    for axis, task in zip(axes, data["task"].values, strict=True):
-        for colour, order in enumerate(data["order"].values):
-            own = data.sel(task=task, order=order)
-            curve(axis, own["share"], "block", label=f"all heads, {order}", colour=colour, bounds=UNIT, marker="")
-            mean, low, high = band(own["head_share"], UNIT, "prompt")
-            spread = [[float(mean - low)], [float(high - mean)]]
-            at = float(data["chosen_block"].sel(task=task)) + 0.3 * colour
-            axis.errorbar([at], [float(mean)], spread, fmt="s", ms=4, color=COLOURS[colour + 2], label=f"chosen head, {order}")
-        threshold(axis, 0.5, "no preference")
-        axis.set_xlabel("block")
-        axis.set_ylabel("share of attention")
-        axis.set_ylim(0, 1)
-    axes[0].legend()
-    return figure
+def attention(results: Results, s: Settings) -> Figure:
+    """Attention on demonstrations with the query's label, as a share of that on all: by block, and at one head."""
+    lines = {}
+    for task in LABEL_TASKS:
+        share, head, block = (measured("attention", n).sel(task=task) for n in ("share", "head_share", "chosen_block"))
+        own = {f"all heads, {order}": share.sel(order=order) for order in ORDERS}
+        for number, order in enumerate(ORDERS):
+            own[f"chosen head, {order}"] = apply(box, head.sel(order=order), "block", block, 0.4 * number)
+        lines[TASK_WORDS[task]] = own
+    look = ACCURACY | {"y": "share of attention", "rules": {"no preference": 0.5}, "dots": False}
+    return _panels(results, lines, "block", **look)
 
 
-def pruning(results: Results, settings: Settings) -> Figure:
-    """Few-shot accuracy, and log-probability of the right answer, against the share of MLP neurons switched off in every
-    block.
-    """
-    data = results["pruning"]
-    figure, axes = panels(2, ("accuracy", "log-probability of the right answer"), width=5.6)
-    for axis, name in zip(axes, ("right", "log_probability"), strict=True):
-        for colour, order in enumerate(data["order"].values):
-            bounds = UNIT if name == "right" else (-np.inf, 0.0)
-            curve(axis, _together(data[name].sel(order=order)), "rate", label=str(order), colour=colour, bounds=bounds)
-        axis.set_xlabel("share of neurons switched off")
-    axes[0].set_ylabel("accuracy")
-    axes[1].set_ylabel("log-probability")
-    axes[0].legend()
-    return figure
+def pruning(results: Results, s: Settings) -> Figure:
+    """Few-shot accuracy, and log-probability of the right answer, against the share of MLP neurons switched off."""
+    right, certainty = (apply(together, measured("pruning", name)) for name in ("right", "log_probability"))
+    look: dict[str, Any] = {"along": "rate", "by": "order", "x": "share of neurons switched off"}
+    accuracy = Lines("accuracy", right, y="accuracy", bounds=UNIT, **look)
+    log = Lines(
+        "log-probability of the right answer", certainty, y="log-probability", bounds=(-float("inf"), 0), **look
+    )
+    return picture(results, accuracy, log, width=5.6)
 
 
-def outliers(results: Results, settings: Settings) -> Figure:
+def outliers(results: Results, s: Settings) -> Figure:
     """Accuracy against the fraction of demonstrations with the trigger phrase, by what becomes of their labels."""
-    data = results["outliers"]
-    figure, axes = panels(2, tuple(TASK_WORDS[str(task)] for task in data["task"].values), width=5.6)
-    for axis, task in zip(axes, data["task"].values, strict=True):
-        for colour, rule in enumerate(data["rule"].values):
-            part = data["right"].sel(task=task, rule=rule).dropna("fraction", how="all")
-            curve(axis, part, "fraction", label=RULE_WORDS[str(rule)], colour=colour, bounds=UNIT)
-        threshold(axis, 0.5, "chance")
-        axis.set_xlabel("fraction of outliers α")
-        axis.set_ylabel("accuracy")
-        axis.set_ylim(0, 1.02)
-    axes[0].legend()
-    return figure
+    lines = {}
+    for task in LABEL_TASKS:
+        right = measured("outliers", "right").sel(task=task)
+        drawn = {rule: apply(xr.DataArray.dropna, right.sel(rule=rule), "fraction", how="all") for rule in RULES}
+        lines[TASK_WORDS[task]] = {RULE_WORDS[rule]: data for rule, data in drawn.items()}
+    return _panels(results, lines, "fraction", x="fraction of outliers α", rules={"chance": 0.5}, **ACCURACY)
 
 
-def placement(results: Results, settings: Settings) -> Figure:
-    """Accuracy with half of the demonstrations outliers (flipped labels): by where they sit, and without the phrase that
-    marks them.
-    """
-    data = results["outliers"]
-    figure, axes = panels(2, tuple(TASK_WORDS[str(task)] for task in data["task"].values), width=4.6)
-    for axis, task in zip(axes, data["task"].values, strict=True):
-        own = data.sel(task=task)
-        bars = {f"{where}": own["placed"].sel(placement=where) for where in data["placement"].values}
-        bars = {"no outliers": own["right"].sel(rule="flip", fraction=0.0)} | bars | {"unmarked": own["unmarked"]}
-        for number, part in enumerate(bars.values()):
-            mean, low, high = (float(value) for value in band(part, UNIT, "prompt"))
-            axis.bar(number, mean, width=0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
-        axis.set_xticks(range(len(bars)), list(bars), fontsize=8)
-        threshold(axis, 0.5, "chance")
-        axis.set_ylabel("accuracy")
-        axis.set_ylim(0, 1.02)
-    return figure
+def _placed(axis: Axes, results: Results, task: str) -> None:
+    own = results["outliers"].sel(task=task)
+    bars = {"no outliers": own["right"].sel(rule="flip", fraction=0.0)}
+    bars |= {where: own["placed"].sel(placement=where) for where in PLACEMENTS} | {"unmarked": own["unmarked"]}
+    for number, part in enumerate(bars.values()):
+        mean, low, high = (float(value) for value in band(part, UNIT, "prompt"))
+        axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
+    axis.set_xticks(range(len(bars)), list(bars), fontsize=8)
+    threshold(axis, 0.5, "chance")
+    axis.set_ylabel("accuracy")
+    axis.set_ylim(0, 1.02)
 
 
-def steps(results: Results, settings: Settings) -> Figure:
-    """Accuracy on two-step tasks against the fraction of erroneous demonstrations, with the intermediate step shown and
-    without.
-    """
-    data = results["steps"]
-    figure, axes = panels(2, tuple(map(str, data["task"].values)), width=5.0)
-    for axis, task in zip(axes, data["task"].values, strict=True):
-        own = data.sel(task=task)
-        for colour, (form, name) in enumerate({"steps": "with steps", "direct": "answers only"}.items()):
-            curve(axis, own["right"].sel(form=form), "errors", label=name, colour=colour, bounds=UNIT)
-        curve(axis, own["step_right"], "errors", label="the step itself", colour=2, bounds=UNIT, ls="--")
-        axis.set_xlabel("fraction of erroneous demonstrations")
-        axis.set_ylabel("accuracy")
-        axis.set_ylim(0, 1.02)
-    axes[0].legend()
-    return figure
+def placement(results: Results, s: Settings) -> Figure:
+    """Accuracy with half of the demonstrations outliers (flipped labels): by where they sit, and without their mark."""
+    shown = (Custom(TASK_WORDS[task], ("outliers",), functools.partial(_placed, task=task)) for task in LABEL_TASKS)
+    return picture(results, *shown, width=4.6)
 
 
-FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
-    "fig1": fig1, "patching": patching, "ranks": ranks, "attention": attention, "pruning": pruning, "outliers": outliers,
-    "placement": placement, "steps": steps,
-}  # fmt: skip
+def steps(results: Results, s: Settings) -> Figure:
+    """Accuracy on two-step tasks against the fraction of erroneous demonstrations, with steps shown and without."""
+    lines, itself = {}, "the step itself"
+    for task in TWO_STEP_TASKS:
+        right, step = (measured("steps", name).sel(task=task) for name in ("right", "step_right"))
+        lines[task] = {"with steps": right.sel(form="steps"), "answers only": right.sel(form="direct"), itself: step}
+    return _panels(results, lines, "errors", x="fraction of erroneous demonstrations", dashed=(itself,), **ACCURACY)
+
+
+figures = {draw.__name__: draw for draw in (fig1, patching, ranks, attention, pruning, outliers, placement, steps)}

@@ -1,13 +1,14 @@
 """The geometry of Figure 1 of vector-arithmetic in a real model: words x, answers y, task vectors o.
 
-x and y are the residual streams at a word that stands alone on a line. Coordinates are centred and divided by their standard
-deviation over held-out words: a few massive coordinates would otherwise make every cosine nearly 1. The baseline is static: an
-offset between words, inside the model or between its input embeddings, without any prompt.
+x and y are the residual streams at a word that stands alone on a line. Coordinates are centred and divided by their
+standard deviation over held-out words: a few massive coordinates would otherwise make every cosine nearly 1. The
+baseline is static: an offset between words, inside the model or between its input embeddings, without any prompt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,15 +32,14 @@ def static_offsets(one: Bench, found: Sequence[Task]) -> np.ndarray:
     return np.stack([(word_streams(one, pairs, -1) - word_streams(one, pairs, 0)).mean(0) for pairs in held])
 
 
-def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, np.ndarray]:
-    """Cosines between words, answers and vectors at every place, and the points of the figure at the chosen place: where the
-    step from query to answer, y - x, points most along o on held-out pairs.
+def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, Any]:
+    """Cosines between words, answers and vectors at every place, and the points of the figure at the chosen place:
+    where the step from query to answer, y - x, points most along o on held-out pairs.
     """
     s = one.settings
-    held, test = [task.held_out[:PAIRS] for task in found], [task.test[: s.prompts] for task in found]
     held_x, held_y, x, y = (
         np.stack([word_streams(one, examples, number) for examples in part]).astype(float)
-        for part in (held, test)
+        for part in ([task.held_out[:PAIRS] for task in found], [task.test[: s.prompts] for task in found])
         for number in (0, -1)
     )
     every = np.concatenate([held_x.reshape(-1, *held_x.shape[2:]), held_y.reshape(-1, *held_y.shape[2:])])
@@ -52,16 +52,12 @@ def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, np.nda
     along = cosine(held_y - held_x, o)[:, : s.held_out_prompts]
     # Not at place 0, where the vector is zero: the separator's embedding minus itself.
     best = 1 + int(along[..., 1:].mean((0, 1)).argmax())
-    points, arrows = [], []
-    for task in range(len(found)):
-        frame = axes_of(o[task, 0, best], x[task, :, best])
-        moved = (x[task, :, best], x[task, :, best] + o[task, 0, best], y[task, :, best])
-        points.append(np.stack([part @ frame.T for part in moved], axis=1))
-        arrows.append(frame @ o[task, 0, best])
-    return {
-        "cosines": np.stack([cosine(a, b) for a, b in pairs]), "held_along": along, "geometry_place": np.asarray(float(best)),
-        "points": np.stack(points), "arrow": np.stack(arrows),
-    }  # fmt: skip
+    points = []
+    for start, end, arrow in zip(x[:, :, best], y[:, :, best], o[:, 0, best], strict=True):
+        frame = axes_of(arrow, start)
+        points.append(np.stack([part @ frame.T for part in (start, start + arrow, end)], axis=1))
+    cosines = [cosine(a, b) for a, b in pairs]
+    return {"cosines": cosines, "held_along": along, "geometry_place": best, "points": points}
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -84,8 +80,8 @@ def axes_of(o: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.stack([first, *rows[:2]])
 
 
-def static_ranks(one: Bench, found: list[Task]) -> dict[str, np.ndarray]:
-    """The rank of the answer among all static word vectors, by cosine with the query's plus the mean offset of held-out
+def static_ranks(one: Bench, found: list[Task]) -> dict[str, Any]:
+    """The answer's rank among all static word vectors, by cosine with the query's plus the mean offset of held-out
     pairs.
     """
     table = one.model.embeddings
@@ -100,7 +96,7 @@ def static_ranks(one: Bench, found: list[Task]) -> dict[str, np.ndarray]:
         queries = task.test[: one.settings.prompts]
         scores = np.stack([vector(query[0]) + offset for query in queries]) @ unit.T
         for row, query in zip(scores, queries, strict=True):
-            row[list(one.model.tokens(f" {query[0]}"))] = -np.inf  # the query itself is no answer, as in word-vector analogies
+            row[list(one.model.tokens(f" {query[0]}"))] = -np.inf  # the query itself is no answer
         mine = scores[np.arange(len(queries)), one.targets(queries)]
         ranks.append((scores > mine[:, None]).sum(1))
-    return {"static_rank": np.stack(ranks).astype(float)}
+    return {"static_rank": ranks}

@@ -61,7 +61,9 @@ class Pruned:
         for neurons, kept in zip(mlps(model), self.kept, strict=True):
             factor = torch.as_tensor(kept, dtype=torch.float32)
             handles.append(
-                neurons.outgoing.register_forward_pre_hook(lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:]))
+                neurons.outgoing.register_forward_pre_hook(
+                    lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:])
+                )
             )
         return handles
 
@@ -98,7 +100,9 @@ def mlps(model: LanguageModel) -> list[Neurons]:
     """
     found = []
     for number, block in enumerate(model.blocks):
-        inside = [(n, m) for n, m in block.named_modules() if hasattr(m, "weight") and getattr(m.weight, "ndim", 0) == 2]
+        inside = [
+            (n, m) for n, m in block.named_modules() if hasattr(m, "weight") and getattr(m.weight, "ndim", 0) == 2
+        ]
         inside = [(name, module) for name, module in inside if any(part in name for part in ("mlp", "feed", "fc"))]
         outgoing = [m for _, m in inside if _matrix(m).shape[0] == model.width and _matrix(m).shape[1] != model.width]
         if len(outgoing) != 1:

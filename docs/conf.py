@@ -1,4 +1,4 @@
-"""The documentation site: MyST Markdown, the furo theme, mathematics as MathML. It asks no other machine for anything."""
+"""The documentation site: MyST Markdown, the furo theme, mathematics as MathML. It asks no other machine."""
 
 import importlib.metadata
 import sys

@@ -5,13 +5,14 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 import blocks
 import iclab
-from iclab import cli
+from iclab import authoring, cli
 from iclab.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
@@ -105,7 +106,8 @@ def test_commands_in_the_text_have_these_options(command):
     parameters = inspect.signature(cli.COMMANDS[words[0]]).parameters
     options = {"--set": "changes", "--format": "kind"}
     for option in (word for word in words if word.startswith("--")):
-        assert options.get(option, option[2:].replace("-", "_")) in parameters, f"{option} is no option of iclab {words[0]}"
+        known = options.get(option, option[2:].replace("-", "_")) in parameters
+        assert known, f"{option} is no option of iclab {words[0]}"
 
 
 def modules():
@@ -135,7 +137,7 @@ def resolves(code, paper):
     return any(hasattr(o, rest) or rest in {f.name for f in dataclasses.fields(o)} for o in owners)
 
 
-@pytest.mark.parametrize("paper", [paper.id for paper in PAPERS.values() if paper.unit == "seed"])  # a paper with letters
+@pytest.mark.parametrize("paper", [paper.id for paper in PAPERS.values() if paper.unit == "seed"])  # with letters
 def test_every_name_in_a_table_of_letters_exists(paper):
     text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text()
     table = text.split("## Letters")[1].split("\n## ")[0]
@@ -149,12 +151,19 @@ def test_every_name_in_a_table_of_letters_exists(paper):
 
 
 def test_the_reference_has_every_module_a_reader_may_import():
-    shown = {
-        word for page in (ROOT / "docs" / "api").glob("*.md") for word in re.findall(r"module (iclab\S*)", page.read_text())
-    }
-    inside = ("report", "cli", "runs", "papers", "theory", "probes", "conformance", "skeletons", "bench")
+    texts = [page.read_text() for page in (ROOT / "docs" / "api").glob("*.md")]
+    shown = {word for text in texts for word in re.findall(r"module (iclab\S*)", text)}
+    inside = ("report", "cli", "runs", "papers", "probes", "conformance", "skeletons", "bench")
     inner = tuple(f"iclab.{part}" for part in inside)
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
-    wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.opened", "papers.paper", "theory.fits")}
+    wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.sweep_results", "papers")}
     wanted |= {module.__name__ for module in modules() if module.__name__.startswith("iclab.probes.")}
     assert wanted <= shown
+
+
+def test_the_reference_has_every_name_that_authoring_exports(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
+    monkeypatch.delitem(sys.modules, "reference", raising=False)  # the tests have a module of this name, too
+    text = importlib.import_module("reference").module("iclab.authoring")
+    monkeypatch.delitem(sys.modules, "reference")
+    assert set(re.findall(r"\{py:(?:function|class|data)\} (\w+)", text)) == set(authoring.__all__)

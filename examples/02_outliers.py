@@ -1,11 +1,11 @@
 """Two architectures under outliers: does Mamba's gate help where linear attention fails?
 
 Li et al. (Understanding Mamba in in-context learning with outliers) say that a gate learns to skip examples that carry
-an additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to 80
-%.
+an additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to
+80 %.
 
-    iclab reproduce examples/02_outliers.py          or, for a map: iclab sweep examples/02_outliers.py --grid
-magnitude=0.5,1,2
+    iclab reproduce examples/02_outliers.py
+    iclab sweep examples/02_outliers.py --grid magnitude=0.5,1,2
 """
 
 import dataclasses

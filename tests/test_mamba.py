@@ -144,7 +144,7 @@ def test_a_stack_is_its_definition(residual, kind):
 
 
 def test_gradients_are_finite_and_nothing_overflows_with_100000_examples():
-    made = dataclasses.replace(world(Outliers(0.6, 2.0)), maximum_length=100_000, context_length=np.int32(100_000))
+    made = world(Outliers(0.6, 2.0), length=100_000, maximum=100_000)
     one = eqx.filter_jit(made.sample)(jax.random.key(0), 0)
     for model in (random_mamba(0), random_linear(0), random_mamba(0, 3)):
         small = dataclasses.replace(model, key_weights=0.01 * model.key_weights)

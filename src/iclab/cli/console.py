@@ -43,7 +43,7 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         if group and beyond:
             OUT.print("\nbeyond the papers", style="bold", highlight=False)
         for entry in group:
-            line = f"{entry['id']:{width}}  {entry['words']}"
+            line = f"{entry['id']:{width}}  {entry['words']}{met(entry)}"
             shown = escape(shortened(line)).replace(entry["id"], f"[{COLOURS[entry['answer']]}]{entry['id']}[/]", 1)
             OUT.print(shown, highlight=False, soft_wrap=True)
     OUT.print()
@@ -66,6 +66,12 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         names = [name for name in entry["also_untrained"] if name]
         where = f"[{'; '.join(names)}]" if names else ""
         OUT.print(escape(f"  {entry['id']}{where}: {why}"), highlight=False, soft_wrap=True)
+
+
+def met(entry: dict[str, Any]) -> str:
+    """How many hypotheses of its theorem are met where the paper's own settings, or the first reading's, ran."""
+    hypotheses = entry["readings"][0]["hypotheses"]
+    return f" ({hypotheses['met']} of {hypotheses['of']} hypotheses met)" if hypotheses else ""
 
 
 def shortened(line: str, width: int | None = None) -> str:

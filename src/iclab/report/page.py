@@ -233,7 +233,7 @@ def shown(statement: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part that a statement's strip shows: of the reading that its answer is about, the first that decided."""
     about = next((r for r in statement["readings"] if r["answer"] == "holds"), statement["readings"][0])
     other = [part for part in about["parts"] if part["outcome"] not in ("holds", "not asked")]
-    return (other or about["parts"])[0]  # type: ignore[no-any-return]
+    return (other or about["parts"])[0]
 
 
 def counted(statements: Sequence[Mapping[str, Any]]) -> dict[str, int]:

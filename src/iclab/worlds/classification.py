@@ -1,9 +1,9 @@
 """Binary classification in context: the world of nonlinear-icl, feature-selection and mamba-outliers.
 
 An input is x = λ μ_j + κ ν_k + n: a relevant pattern, an irrelevant one and bounded noise. A task is an ordered pair of
-decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context example
-carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label columns hold ±q (a
-single column with q = 1 for mamba-outliers). Contexts may carry additive outliers (`iclab.worlds.outliers`).
+decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context
+example carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label columns
+hold ±q (a single column with q = 1 for mamba-outliers). Contexts may carry additive outliers (`iclab.worlds.outliers`).
 
 Queries carry a decisive pattern of their task, each label equally often in a batch: drawn "x_query ~ D" as printed
 (Section 2.1 of nonlinear-icl), most queries would have a random label that nothing can learn.
@@ -25,7 +25,7 @@ from iclab.prompts import Prompt
 from iclab.randomness import uniforms
 from iclab.worlds.outliers import Outliers
 
-# Fields are NumPy arrays when a world is built on the host and JAX arrays when it is traced: typed as Any, shapes checked.
+# Fields are NumPy arrays when a world is built and JAX arrays when it is traced: typed as Any, shapes checked.
 ATOM_ROWS = 8  # the dictionary is padded to a multiple of this: products with rows of 32 bytes are faster
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
 
@@ -96,10 +96,8 @@ class Classification(eqx.Module):
             f"shortest_length is {shortest}; it must lie in 1..{context_length}, the context_length.",
         )
         require(count >= 2, f"relevant_patterns is {count}; a binary task needs at least 2.")
-        require(
-            count > 2 or matching_fraction == 1.0,
-            f"with 2 relevant patterns every context is decisive: matching_fraction must be 1, not {matching_fraction}.",
-        )
+        decisive = "with 2 relevant patterns every context is decisive: matching_fraction must be 1"
+        require(count > 2 or matching_fraction == 1.0, f"{decisive}, not {matching_fraction}.")
         require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
         require_finite(noise_norm=noise_norm, relevant_range=relevant_range, irrelevant_range=irrelevant_range)
         require_finite(label_embedding=label_embedding)
@@ -160,11 +158,12 @@ class Classification(eqx.Module):
         target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
 
         pattern = self._context_patterns(pattern_draw, positive, negative)
-        last = jnp.arange(tokens) == self.maximum_length  # the query; a mask fuses with what follows, an update does not
+        last = jnp.arange(tokens) == self.maximum_length  # the query; a mask fuses with what follows, not an update
         pattern = jnp.where(last, jnp.where(target > 0, positive, negative), pattern)
         coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
         label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
-        turn = jnp.asarray(index) // 2 % (self.context_length - self.shortest_length + 1)  # each length with both labels
+        lengths = self.context_length - self.shortest_length + 1
+        turn = jnp.asarray(index) // 2 % lengths  # each length with both labels
         present = jnp.arange(tokens) < self.shortest_length + turn
         atoms = [pattern, self.relevant_patterns + _pick(irrelevant_draw, self.irrelevant_patterns)]
         coefficients = [
@@ -212,7 +211,7 @@ class Classification(eqx.Module):
 
 
 def _dictionary(patterns: Patterns, label_embedding: np.ndarray) -> Float[np.ndarray, "atoms columns"]:
-    """Patterns above, the label embedding last, and between them as many empty rows as patterns of this dimension need."""
+    """Patterns first, the label embedding last. The size depends on the dimensions alone: other patterns stack."""
     atoms = -(-(patterns.dimension + 1) // ATOM_ROWS) * ATOM_ROWS
     dictionary = np.zeros((atoms, patterns.dimension + len(label_embedding)), np.float32)
     rows = patterns.rows

@@ -1,15 +1,15 @@
 """Words with high- and low-level concepts: the world of vector-arithmetic (Definitions C.1 and C.3).
 
 K high-level concepts a_k, each with a low-level ±b_k, and K' common tokens ν, all orthonormal in R^d. A word is
-x = Σ_{k in X} (0.1 a_k + y_k b_k) + noise, a label y = Σ_{k in Y} (a_k + y_k b_k) + noise, where X and Y contain the prompt's
-co-task and every other concept with probability 1/K (polysemy). Three kinds of prompt:
+x = Σ_{k in X} (0.1 a_k + y_k b_k) + noise, a label y = Σ_{k in Y} (a_k + y_k b_k) + noise, where X and Y contain the
+prompt's co-task and every other concept with probability 1/K (polysemy). Three kinds of prompt:
 
     icl      x_1, y_1, ..., x_J, y_J, x_query
     qa       M common tokens, one of them replaced by a_k at a random place, then the word
     qa-icl   QA sentences with their labels as demonstrations, then a QA sentence without
 
-The answer is the dictionary entry a_k + y b_k of the query's co-task; the dictionary U holds, for every k, a±b, 0.1a±b, a and
-±b, then the ν's, all of norm 1: 7K + K' entries.
+The answer is the dictionary entry a_k + y b_k of the query's co-task; the dictionary U holds, for every k, a±b,
+0.1a±b, a and ±b, then the ν's, all of norm 1: 7K + K' entries.
 """
 
 from __future__ import annotations
@@ -200,14 +200,16 @@ def answer_rows(a: np.ndarray, b: np.ndarray, common: np.ndarray) -> np.ndarray:
     return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
 
 
-def orthonormal_concepts(dimension: int, concepts_: int, common: int, seed: int | None = None) -> tuple[np.ndarray, ...]:
+def orthonormal_concepts(
+    dimension: int, concepts_: int, common: int, seed: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """a, b and ν as orthonormal rows: axis-aligned, or in a random basis."""
     require_positive(dimension=dimension, concepts=concepts_, common_tokens=common)
     wanted = 2 * concepts_ + common
     require(
         wanted <= dimension,
-        f"{concepts_} high- and {concepts_} low-level concepts and {common} common tokens need {wanted} orthogonal directions, "
-        f"but the dimension is {dimension}.",
+        f"{concepts_} high- and {concepts_} low-level concepts and {common} common tokens "
+        f"need {wanted} orthogonal directions, but the dimension is {dimension}.",
     )
     basis = np.eye(wanted, dimension)
     if seed is not None:

@@ -1,7 +1,8 @@
 """Additive outliers in the contexts of a classification prompt (seed mamba-outliers, eqs. (6) and (7)).
 
-A fraction of the context examples has κ_a v*_s added to its input, for one of V directions, and then a label that is no longer
-the task's. Queries never carry one. Everything here is traced, so that one compilation serves all panels of a figure.
+A fraction of the context examples has κ_a v*_s added to its input, for one of V directions, and then a label that is
+no longer the task's. Queries never carry one. Everything here is traced, so that one compilation serves all panels of
+a figure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from iclab.randomness import ranks
 
 
 class LabelRule(enum.IntEnum):
-    """What label an outlier example shows: the opposite one, the target label, a coin flip, or a user's function of it."""
+    """What label an outlier example shows: the opposite one, the target label or a coin flip."""
 
     flip = 0
     target = 1
@@ -72,10 +73,8 @@ class Outliers(eqx.Module):
         exact: bool = False,
         stackable: bool = False,
     ) -> None:
-        require(
-            0.0 <= fraction < 1.0,
-            f"outlier_fraction is {fraction}; it must lie in [0, 1): with every example an outlier nothing can be learned.",
-        )
+        reason = "with every example an outlier nothing can be learned"
+        require(0.0 <= fraction < 1.0, f"outlier_fraction is {fraction}; it must lie in [0, 1): {reason}.")
         require_finite(outlier_magnitude=magnitude)
         require(magnitude >= 0.0, f"outlier_magnitude is {magnitude}; it must not be negative.")
         require(target_label in (-1.0, 1.0), f"target_label is {target_label}; it must be +1 or -1.")
@@ -91,9 +90,9 @@ class Outliers(eqx.Module):
     def flags(self, draw: Float[Array, " tokens"], contexts: Bool[Array, " tokens"]) -> Bool[Array, " tokens"]:
         """Which tokens carry an outlier, from one uniform per token. `contexts` marks the tokens that may.
 
-        The number of outliers comes first (exact or Bernoulli), then the places: the contexts are ranked by the draw, by
-        position or by reversed position, and the first ones are taken. Ranked by the draw itself, the Bernoulli choice is
-        just `draw < fraction`, which `anywhere` (static) uses to spare the training loop a sort.
+        The number of outliers comes first (exact or Bernoulli), then the places: the contexts are ranked by the draw,
+        by position or by reversed position, and the first ones are taken. Ranked by the draw itself, the Bernoulli
+        choice is just `draw < fraction`, which `anywhere` (static) uses to spare the training loop a sort.
         """
         by_chance = (draw < self.fraction) & contexts
         if self.anywhere:

@@ -1,12 +1,13 @@
 """Reasoning in K steps: the world of chain-of-thought.
 
-A task is a random permutation p of the M patterns; its step k is f_k(μ_{p_i}) = μ_{p_{(i+k) mod M}}. A context example starts
-somewhere and is K columns (y_{k-1}; y_k; c_k): input, output, position. A fraction α of the examples starts from the query's
-pattern. The last token is the query's column (z_{k-1}; 0; c_k), after the k-1 steps of the query that are solved already.
+A task is a random permutation p of the M patterns; its step k is f_k(μ_{p_i}) = μ_{p_{(i+k) mod M}}. A context example
+starts somewhere and is K columns (y_{k-1}; y_k; c_k): input, output, position. A fraction α of the examples starts from
+the query's pattern. The last token is the query's column (z_{k-1}; 0; c_k), after the k-1 steps of the query that are
+solved already.
 
 The position codes c_k are K coordinates of their own. The paper adds them "to each p_i" in R^{2d}; added inside these
-coordinates they leak into the value W_V p and the loss stays high while the accuracy looks fine (`positions_inside` builds
-that world, for the test that catches it).
+coordinates they leak into the value W_V p and the loss stays high while the accuracy looks fine (`positions_inside`
+builds that world, for the test that catches it).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from iclab.worlds.transitions import check, shifts
 
 
 class Mode(enum.IntEnum):
-    """What a prompt asks: the next step after k-1 solved ones (k by turns), all steps from the first, or the end at once."""
+    """What a prompt asks: the step after k-1 solved ones (k by turns), all steps from the first, or the end at once."""
 
     next_step = 0
     chain = 1
@@ -35,7 +36,7 @@ class Mode(enum.IntEnum):
 
 
 class Reasoning(eqx.Module):
-    """The world on orthonormal `patterns` (rows), checked when it is built; without `transitions` examples make no errors.
+    """The world on these orthonormal patterns, checked when it is built; without `transitions` examples make no errors.
 
     | word | letter |
     |---|---|
@@ -147,10 +148,16 @@ class Reasoning(eqx.Module):
         trajectory = order[jnp.stack(places, axis=1)]  # (length, steps + 1) patterns of every example
         triangular = np.cumsum(np.arange(steps + 1))  # step k moves by k places
         chain = order[(start + triangular) % count]
-        return self._prompt(trajectory, chain, asked, present, self._noise(jax.random.fold_in(key, 1)) if self.noisy else None)
+        noise = self._noise(jax.random.fold_in(key, 1)) if self.noisy else None
+        return self._prompt(trajectory, chain, asked, present, noise)
 
     def _prompt(
-        self, trajectory: Int[Array, "length k1"], chain: Int[Array, " k1"], asked: Array, present: Array, noise: Array | None
+        self,
+        trajectory: Int[Array, "length k1"],
+        chain: Int[Array, " k1"],
+        asked: Array,
+        present: Array,
+        noise: Array | None,
     ) -> Prompt:
         count, steps, length = self.patterns.shape[-2], self.steps, self.maximum_length
         empty = self.dictionary.shape[0] - 1
@@ -189,7 +196,7 @@ class Reasoning(eqx.Module):
         return ask(prompt, chain, asked)
 
     def _noise(self, key: Key[Array, ""]) -> Float[Array, "length k1 features"]:
-        """δ for x_i, y_{i,1}, ..., y_{i,K}: of norm `noise_norm`, uniform in the directions orthogonal to all patterns."""
+        """δ for x_i, y_{i,1}, ..., y_{i,K}: of norm `noise_norm`, uniform in directions orthogonal to all patterns."""
         gaussian = jax.random.normal(key, (self.maximum_length, self.steps + 1, self.feature_columns))
         orthogonal = gaussian - (gaussian @ self.patterns.T) @ self.patterns
         return self.noise_norm * orthogonal / jnp.linalg.norm(orthogonal, axis=-1, keepdims=True)
@@ -214,8 +221,8 @@ def _dictionary(patterns: np.ndarray, steps: int, positions_inside: bool) -> np.
 def ask(prompt: Prompt, answers: Int[Array, " k1"], step: Int[Array, ""] | int) -> Prompt:
     """The same examples with the query at another step: (6). `answers[j]` is z_j (or the model's v_j) for j < step.
 
-    The last K tokens of a prompt are the query's: solved steps 1..K-1, of which those before `step` are present, and the
-    question itself, which comes last.
+    The last K tokens of a prompt are the query's: solved steps 1..K-1, of which those before `step` are present, and
+    the question itself, which comes last.
     """
     assert prompt.answers is not None and prompt.step is not None
     count, steps = prompt.answers.shape[0], len(answers) - 1

@@ -6,7 +6,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from iclab.authoring import Dots, Lines, Power, Results, Scaling, Table, apply, law_table, measured, picture
+from iclab.authoring import Dots, Expression, Lines, Power, Results, Scaling, Table, apply, law_table, measured, picture
 from iclab.papers.feature_selection.laws import laws
 from iclab.papers.feature_selection.settings import Settings
 from iclab.papers.feature_selection.statements import ZERO, late, patterns_total
@@ -46,7 +46,7 @@ def fig1a(results: Results, s: Settings) -> Figure:
 def fig1b(results: Results, s: Settings) -> Figure:
     """Contributions of label and feature parts to the pre-activation along training, in two readings, and who wins."""
 
-    def parts(reading: str) -> dict[str, object]:
+    def parts(reading: str) -> dict[str, Expression]:
         return {f"{part} embeddings": measured("training", f"{reading}_{part}") for part in ("feature", "label")}
 
     wins = {

@@ -193,8 +193,8 @@ def experiments(paper: str) -> str:
     """What is run."""
     lines = ["| experiment | what is run |", "|---|---|"]
     for name, experiment in PAPERS[paper].experiments.items():
-        first = (experiment.run.__doc__ or "").strip().splitlines()[0]
-        lines.append(f"| `{paper}/{name}` | {_letters(first)} |")
+        about = (experiment.run.__doc__ or "").strip().splitlines()
+        lines.append(f"| `{paper}/{name}` | {_letters(about[0]) if about else ''} |")
     return "\n".join(lines)
 
 
@@ -257,7 +257,7 @@ def _option(function: typing.Callable, word: str) -> str:
 
 
 PAPER_PARTS = (title, equation, statements, unstated, settings, theorems, disagreements, experiments)
-OTHER_PARTS = (docstring, skeleton, source, examples, commands, reference.module)
+OTHER_PARTS = (docstring, skeleton, source, examples, commands, reference.module, reference.exports)
 MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, *OTHER_PARTS)}
 
 

@@ -13,10 +13,7 @@ from iclab.report.mathematics import inline
 
 
 def module(name: str) -> str:
-    """A section for the module: its docstring, then every public class, function and documented name as written.
-
-    What a package gathers from elsewhere under `__all__` follows, by where it comes from.
-    """
+    """A section for the module: its docstring, then every public class, function and documented name as written."""
     tree = ast.parse(Path(find_spec(name).origin).read_text())
     lines = [f"## {name}", "", f"```{{py:module}} {name}", "```", "", *markdown(ast.get_docstring(tree)), ""]
     for node, following in _definitions(tree):
@@ -26,7 +23,7 @@ def module(name: str) -> str:
             lines += _class(node)
         elif _text(following):
             lines += _directive("data", ast.unparse(_target(node)), markdown(_text(following)), 4)
-    return "\n".join([*lines, *_gathered(tree)])
+    return "\n".join(lines)
 
 
 def _definitions(tree: ast.Module) -> list[tuple[ast.stmt, ast.stmt | None]]:
@@ -46,27 +43,30 @@ def _name(node: ast.stmt) -> str:
     return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ast.unparse(_target(node))
 
 
-def _gathered(tree: ast.Module) -> list[str]:
-    """What stands in `__all__` and is imported from other modules: signature, docstring and fields; no methods."""
-    listed = [node.value for node in tree.body if isinstance(node, ast.Assign) and _targets_all(node)]
-    exported = set(ast.literal_eval(listed[0])) if listed else set()
+def exports(name: str) -> str:
+    """What a package gathers from other modules under `__all__`: signature, docstring and fields, by where it is from.
+
+    Links go to where a name is defined, and the methods of a class stand there.
+    """
+    tree = ast.parse(Path(find_spec(name).origin).read_text())
+    (listed,) = (node for node in tree.body if isinstance(node, ast.Assign) and _name(node) == "__all__")
+    exported = set(ast.literal_eval(listed.value))
     lines: list[str] = []
-    for node in tree.body:
-        names = (
-            [alias.name for alias in node.names if alias.name in exported] if isinstance(node, ast.ImportFrom) else []
-        )
+    for node in (node for node in tree.body if isinstance(node, ast.ImportFrom)):
+        names = [alias.name for alias in node.names if alias.name in exported]
         if names:
             origin = ast.parse(Path(find_spec(node.module).origin).read_text())
             said = (ast.get_docstring(origin) or "").split("\n\n")[0]
             lines += [f"### From {node.module}", "", f"{{py:mod}}`{node.module}`: {' '.join(markdown(said))}", ""]
             there = {_name(found): (found, following) for found, following in _definitions(origin)}
-            for name in names:
-                lines += _entry(name, node.module, *there[name])
-    return lines
+            for exported_name in names:
+                lines += _unindexed(_entry(exported_name, node.module, *there[exported_name]))
+    return "\n".join(lines)
 
 
-def _targets_all(node: ast.Assign) -> bool:
-    return ast.unparse(node.targets[0]) == "__all__"
+def _unindexed(directive: list[str]) -> list[str]:
+    """A directive that is no target of links: the name has its own where it is defined."""
+    return [directive[0], ":no-index:", *directive[1:]]
 
 
 def _entry(name: str, origin: str, node: ast.stmt, following: ast.stmt | None) -> list[str]:

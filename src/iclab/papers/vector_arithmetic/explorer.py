@@ -20,8 +20,8 @@ from iclab.worlds.concepts import Kind
 
 ABOUT = (
     "The model was trained on question-answer sentences and is asked with word-label demonstrations. It pools the "
-    "labels into a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the query "
-    "word is the answer."
+    "labels into a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the "
+    "query word is the answer."
 )
 TASK, REST, WORD, LABEL = "the task's concept", "another concept", "word", "label"
 

@@ -20,7 +20,7 @@ JUDGE = Judge({PAPER.id: PAPER}, {PAPER.id: SETTINGS})
 
 
 def smoke(out, *arguments):
-    """`iclab reproduce --profile smoke` as a user starts it. Unlike here, shapes are not checked; programs compile fast."""
+    """`iclab reproduce --profile smoke` as a user starts it; unlike here, shapes are not checked."""
     command = ["reproduce", *arguments, "--profile", "smoke", "--out", str(out)]
     starter = [sys.executable, "-c", "import sys; from iclab import cli; sys.argv[0] = 'iclab'; cli.main()"]
     done = subprocess.run(
@@ -31,14 +31,16 @@ def smoke(out, *arguments):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    places = {path: path.relative_to(out / "results").with_suffix("").as_posix() for path in out.glob("results/**/*.nc")}
-    results = {name: xr.load_dataset(path) for path, name in places.items()}
+    place = out / "results"
+    files = {path.relative_to(place).with_suffix("").as_posix(): path for path in sorted(place.rglob("*.nc"))}
+    results = {name: xr.load_dataset(path) for name, path in files.items()}
     return Run(out, read_claims(out), results)
 
 
 def identity(**changes):
     return {
-        "ids": [statement.id for statement in STATEMENTS], "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
+        "ids": [statement.id for statement in STATEMENTS],
+        "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
         "settings": {PAPER.id: dataclasses.asdict(SETTINGS)},
     } | changes  # fmt: skip
 

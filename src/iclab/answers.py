@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from iclab.errors import InputError, require
-from iclab.expressions import Expression, Results
+from iclab.errors import InputError, in_words, require
+from iclab.expressions import Expression, Results, require_labels
 from iclab.kinds import Finding, Outcome, Rule, describe
 from iclab.statements import Part, Reading, Statement
 from iclab.statistics import unit_of
@@ -167,7 +167,9 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
 
 
 def _also(judged: Judged) -> str:
-    return " (also untrained)" if judged.untrained else ""
+    if not judged.untrained:
+        return ""
+    return " (also untrained)" if judged.holds else " (an untrained model passes)"
 
 
 def _named(read: Read) -> str:
@@ -212,7 +214,9 @@ def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict
         for variable, other in reading.variables.items():
             if other in data:
                 data = data.assign({variable: data[other]})
-        seen[name] = data.sel({dim: label for dim, label in reading.at.items() if dim in data.dims})
+        at = {dim: label for dim, label in reading.at.items() if dim in data.dims}
+        require_labels(data, name, at)
+        seen[name] = data.sel(at)
     return seen
 
 
@@ -223,10 +227,8 @@ def evaluated(
     where = f"{statement.id}{f'[{reading.name}]' if reading.name else ''}, {part!r}"
     try:
         values = expression.evaluate(view(reading, expression.needs, results))
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    except KeyError as error:
-        raise InputError(f"{where}: {error.args[0] if error.args else error} is not there.") from error
+    except Exception as error:
+        raise InputError(f"{where}: {in_words(error)}") from error
     kind = type(values).__name__
     require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
     return values

@@ -20,7 +20,7 @@ from typing import Any
 
 import xarray as xr
 
-from iclab.errors import InputError, in_words, nearest
+from iclab.errors import InputError, in_words, nearest, require
 
 Results = Mapping[str, xr.Dataset]
 
@@ -101,7 +101,10 @@ class Expression:
 
     def coordinate(self, name: str) -> Expression:
         """The values of a coordinate, as an array of its own."""
-        return Expression(operator.getitem, self, name)
+        return Expression(_coordinate, self, name)
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression is neither true nor false before it is evaluated; write (0 < x) & (x < 1).")
 
     def __abs__(self) -> Expression:
         return Expression(operator.abs, self)
@@ -205,21 +208,30 @@ def _value(argument: Any, results: Results) -> Any:
 def _call(data: Any, name: str, *arguments: Any, **options: Any) -> Any:
     """A method of an array; a label or a dimension that is not there is said in one sentence."""
     if name in ("sel", "isel"):
-        _require_labels(data, name, options)
+        require_labels(data, str(data.name or "the result"), options, by_label=name == "sel")
     with _explained(data, name):
         return getattr(data, name)(*arguments, **options)
 
 
-def _require_labels(data: xr.DataArray, name: str, at: Mapping[str, Any]) -> None:
+def _coordinate(data: xr.DataArray, name: str) -> xr.DataArray:
+    require(
+        name in data.coords or name in data.dims,
+        f"{data.name or 'the result'} has no coordinate {name!r}. {nearest(name, map(str, data.coords))}",
+    )
+    return data[name]
+
+
+def require_labels(data: xr.DataArray | xr.Dataset, what: str, at: Mapping[str, Any], *, by_label: bool = True) -> None:
+    """Refuse dimensions that the data do not have, and labels that are not there, in one sentence."""
     for dim, wanted in at.items():
         if dim not in data.dims:
-            known = [str(found) for found in (*data.dims, *data.coords)]
-            raise InputError(f"{data.name or 'the result'} has no dimension {dim!r}. {nearest(dim, known)}")
-        if name == "sel" and isinstance(wanted, str | int | float) and dim in data.coords:
+            known = dict.fromkeys(str(found) for found in (*data.dims, *data.coords))
+            raise InputError(f"{what} has no dimension {dim!r}. {nearest(dim, known)}")
+        if by_label and isinstance(wanted, str | int | float) and dim in data.coords:
             values = data[dim].values
-            if not (values == wanted).any():
+            if wanted not in values.tolist():
                 shown = ", ".join(str(value) for value in values[:12])
-                raise InputError(f"{data.name or 'the result'} has no {dim} = {wanted!r}; it has {shown}.")
+                raise InputError(f"{what} has no {dim} = {wanted!r}; it has {shown}.")
 
 
 @contextlib.contextmanager

@@ -186,8 +186,8 @@ class Scaling:
 
     @property
     def kind(self) -> str:
-        """A rate where the exponent itself is claimed, else a bound."""
-        return "rate" if self.side == "both" else "bound"
+        """A rate where the exponent itself is claimed, or "linear in"; else a bound."""
+        return "rate" if self.side == "both" or self.affine else "bound"
 
     @property
     def tolerance(self) -> float:
@@ -218,13 +218,29 @@ class Scaling:
         return f"{sign} {self.symbol}^{self.exponent:.3g}"
 
     def judge(self, values: xr.DataArray, bounds: tuple[float, float] = EVERYWHERE) -> Finding:
-        """Numbers over sizes and seeds; infinite where something was never reached."""
+        """Numbers over sizes and seeds; infinite where something was never reached.
+
+        A seed that diverged (at every size; for an affine fit, at one) is left out and counted.
+        """
+        rows = np.isnan(values.transpose("seed", self.dim).values)
+        lost = rows.any(axis=1) if self.affine else rows.all(axis=1)
+        finding = self._judge(values.isel(seed=np.flatnonzero(~lost)))
+        numbers = np.full(len(lost), np.nan)
+        if finding.values:
+            numbers[~lost] = finding.values
+        found = dataclasses.replace(finding.interval, lost=finding.interval.lost + int(lost.sum()))
+        return dataclasses.replace(finding, interval=found, values=tuple(numbers.tolist()) if finding.values else ())
+
+    def _judge(self, values: xr.DataArray) -> Finding:
+        """The same without the seeds that are lost."""
         reached = _reached(values, self.dim)
         sizes = np.asarray(values[self.dim].values, float)
-        details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": float(sizes.max() / sizes.min())}
+        factor = float(sizes.max() / sizes.min()) if sizes.min() > 0 else np.inf
+        details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": factor}
         nothing = Interval(np.nan, np.nan, np.nan, 0, values.sizes["seed"])
         if values.sizes["seed"] < 2:
-            return Finding(Outcome.open, "open: too few seeds", nothing, (), "seed", details)
+            words = "too few seeds" if values.sizes["seed"] else "no seed has a number"
+            return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details)
         if reached < min(FEW_SIZES, len(sizes)):
             words = f"open: reached at {reached} of {len(sizes)} values of {self.symbol} only"
             return Finding(Outcome.open, words if reached else "open: never reached", nothing, (), "seed", details)
@@ -234,7 +250,7 @@ class Scaling:
         found = interval(slopes.values)
         numbers = tuple(float(value) for value in slopes.values)
         if self.scale is not None:
-            details["constant"] = self._constant(values, sizes)
+            details |= self._constant(values, sizes)
         if not np.isfinite(found.low):
             return Finding(Outcome.open, "open: no exponent can be fitted", found, numbers, "seed", details)
         outcome = _compare(found, *self._ends())
@@ -251,13 +267,17 @@ class Scaling:
             return f"holds{constant}{loose}: {against}"
         return f"{outcome}: {against}{' crosses the rule' if outcome is Outcome.open else ''}"
 
-    def _constant(self, values: xr.DataArray, sizes: np.ndarray) -> float:
-        """The c that covers every size: the largest mean of X/f for an upper bound, the smallest for a lower one."""
+    def _constant(self, values: xr.DataArray, sizes: np.ndarray) -> dict[str, float]:
+        """The c that covers every size: the largest mean of X/f for an upper bound, the smallest for a lower one.
+
+        There is none where something was never reached, or a size has no number.
+        """
         assert self.scale is not None
         ratio = values.transpose(self.dim, "seed").values / (self.scale * sizes[:, None] ** self.exponent)
-        means = np.mean(np.where(np.isfinite(ratio), ratio, np.nan), axis=1)
-        known = means[np.isfinite(means)]
-        return float((np.min if self.side == "lower" else np.max)(known)) if len(known) else float("nan")
+        means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in ratio])
+        if not np.isfinite(means).all():
+            return {}
+        return {"constant": float((np.min if self.side == "lower" else np.max)(means))}
 
     def _affine(self, values: xr.DataArray, sizes: np.ndarray, details: dict[str, float]) -> Finding:
         """How much of the variance a + b · size^exponent explains, seed by seed; b must have its sign."""

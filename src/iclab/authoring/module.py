@@ -134,6 +134,15 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
         require(
             not set(reading) & set("/[]@ "), f"{where}: {reading!r} is no name for a reading of {own}; use one word."
         )
+        asked = [part.name for part in statement.parts if not part.readings or reading in part.readings]
+        require(bool(asked), f"{where}: no part of {own} belongs to the reading {reading!r}.")
+        require(len(set(asked)) == len(asked), f"{where}: two parts of {own} have the same name.")
+    for part in statement.parts:
+        require(
+            not part.readings or set(part.readings) & set(names),
+            f"{where}: the part {part.name!r} of {own} belongs to the readings {', '.join(part.readings)}, which are "
+            f"none of its own. {nearest(', '.join(part.readings), names)}",
+        )
     for need in (need.partition("@")[0] for need in statement.needs()):
         require(need in experiments, f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
     return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from iclab.authoring.exploration import Exploration
+from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.expressions import Results
 from iclab.statements import Reading, Statement, Table, Unstated
@@ -92,5 +93,8 @@ def variants(statements: Sequence[Statement]) -> dict[str, Reading]:
         for reading in statement.readings:
             if reading.changes:
                 same = found.setdefault(reading.name, reading)
-                assert same.changes == reading.changes, f"two readings are called {reading.name!r}"
+                require(
+                    same.changes == reading.changes,
+                    f"{statement.id}: another reading with other settings is called {reading.name!r}, too.",
+                )
     return found

@@ -133,8 +133,9 @@ def check_file(path: str, *, everything: bool = False) -> list[Finding]:
             for statement in map(functools.partial(_here, results), paper.statements(settings)):
                 body = functools.partial(_statement, statement, results)
                 findings.append(attempt(f"statement {statement.id}", "values", body, file))
-                draw = functools.partial(_figure, paper, statement, results, settings)
-                findings.append(attempt(f"figure of {statement.id}", "drawing", draw, file))
+                if findings[-1].passed:
+                    draw = functools.partial(_figure, paper, statement, results, settings)
+                    findings.append(attempt(f"figure of {statement.id}", "drawing", draw, file))
     return findings
 
 

@@ -1,10 +1,11 @@
-"""Time and memory of the closed form (3) against the prompt length, forward and backward, with the fitted growth exponent.
+"""Time and memory of the closed form (3) against the prompt length, forward and backward, with the fitted growth
+exponent.
 
     python benchmarks/prompt_length.py [--longest 1000000] [--out benchmarks/prompt_length.md]
 
-Times are medians over repeats after compilation; memory is what XLA plans for the gradient program (arguments, outputs and
-temporaries). Exponents are fitted on log-log data from 1,000 examples on, where constant overheads are small; the step in the
-times between 30,000 and 100,000 examples is where the arrays no longer fit into the cache.
+Times are medians over repeats after compilation; memory is what XLA plans for the gradient program (arguments, outputs
+and temporaries). Exponents are fitted on log-log data from 1,000 examples on, where constant overheads are small; the
+step in the times between 30,000 and 100,000 examples is where the arrays no longer fit into the cache.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def main() -> None:
         "Mamba, three layers": MambaSettings(depth=3),
     }
     lines = [
-        f"Made by `benchmarks/prompt_length.py` ({platform.machine()}, JAX {jax.__version__}, {jax.default_backend()}):",
+        f"Made by `benchmarks/prompt_length.py` ({platform.machine()}, JAX {jax.__version__}, "
+        f"{jax.default_backend()}):",
         "one prompt with d = 30.",
         "",
         "| model | examples | forward, ms | forward + backward, ms | memory, MB |",

@@ -67,8 +67,12 @@ def make_classification(
     *, dimension, relevant, irrelevant, outlier_patterns, labels, noisy, strength, basis_seed, tasks, shifts, fraction=None,
     magnitude=None, rule=LabelRule.flip, target_label=1.0, placement=Placement.random, exact=False, embedding=1.0, **more,
 ):  # fmt: skip
-    patterns = orthogonal_patterns(dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed)
-    own = Outliers(fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True)
+    patterns = orthogonal_patterns(
+        dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed
+    )
+    own = Outliers(
+        fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True
+    )
     cyclic = cyclic_tasks(relevant, shifts)
     return Classification(
         patterns, all_tasks(relevant) if tasks == "all" else cyclic, noisy=noisy,
@@ -110,7 +114,9 @@ CLASSIFICATION = Maker(
      PLAIN | {"dimension": 13, "relevant": 7, "maximum_length": 1}),
     hinge,
 )  # fmt: skip
-SEVERAL_LABELS = dataclasses.replace(CLASSIFICATION, shapes=(PLAIN | {"labels": 3}, PLAIN | {"labels": 2, "noisy": True}))
+SEVERAL_LABELS = dataclasses.replace(
+    CLASSIFICATION, shapes=(PLAIN | {"labels": 3}, PLAIN | {"labels": 2, "noisy": True})
+)
 OUTLIERS = dataclasses.replace(
     CLASSIFICATION,
     kinds=CLASSIFICATION.kinds | {"fraction": "below one", "magnitude": "not negative", "target_label": "finite"},
@@ -246,4 +252,6 @@ def wrong_setups(draw, maker):
     """Valid settings but for one, and its name."""
     setup = draw(setups(maker))
     name = draw(st.sampled_from(sorted(set(maker.kinds) & set(setup.settings))))
-    return dataclasses.replace(setup, settings=setup.settings | {name: draw(st.sampled_from(WRONG[maker.kinds[name]]))}), name
+    return dataclasses.replace(
+        setup, settings=setup.settings | {name: draw(st.sampled_from(WRONG[maker.kinds[name]]))}
+    ), name

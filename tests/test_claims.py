@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-
 from iclab.claims import Check, Claim, Verdict, above, below, judge, note, within
+
 from iclab.papers import PAPERS, select
 from iclab.statistics import Interval, band, first_below, interval, trend
 
@@ -55,7 +55,8 @@ def make(*verdicts):
         "not-attempted": [1.0, 1.0, 1.0],
     }
     checks = tuple(
-        Check(f"check {i}", below(2.0), lambda r, v=v: xr.DataArray(data[v], dims="seed")) for i, v in enumerate(verdicts)
+        Check(f"check {i}", below(2.0), lambda r, v=v: xr.DataArray(data[v], dims="seed"))
+        for i, v in enumerate(verdicts)
     )
     return Claim("paper/thm1", "Theorem 1", "words", checks, ())
 
@@ -82,13 +83,17 @@ def test_without_enough_to_say_anything_there_is_no_verdict_but_there_are_number
 
 
 def test_trends_are_rank_correlations_per_seed():
-    data = xr.DataArray([[1.0, 2, 3], [3, 2, 1], [2, 2, 2], [1, np.nan, 3]], dims=("seed", "x"), coords={"x": [0.1, 0.5, 0.6]})
+    data = xr.DataArray(
+        [[1.0, 2, 3], [3, 2, 1], [2, 2, 2], [1, np.nan, 3]], dims=("seed", "x"), coords={"x": [0.1, 0.5, 0.6]}
+    )
     assert trend(data, "x").values[:3].tolist() == pytest.approx([1, -1, 0])
     assert np.isnan(trend(data, "x").values[3])
 
 
 def test_first_passage_is_where_the_curve_stays_below():
-    data = xr.DataArray([[0.5, 0.01, 0.2, 0.01], [0.01] * 4, [0.5] * 4], dims=("seed", "x"), coords={"x": [4, 8, 12, 16]})
+    data = xr.DataArray(
+        [[0.5, 0.01, 0.2, 0.01], [0.01] * 4, [0.5] * 4], dims=("seed", "x"), coords={"x": [4, 8, 12, 16]}
+    )
     assert first_below(data, "x", 0.05).values.tolist() == [16, 4, np.inf]
 
 

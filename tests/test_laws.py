@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
-
 from iclab.claims import judge
+
+from iclab.authoring.laws import Law, geometric, gridded, law_claim, law_panel, law_table, swept
 from iclab.drawing import boundary_map, panels
 from iclab.errors import InputError
 from iclab.papers import PAPERS, select
-from iclab.authoring.laws import Law, geometric, gridded, law_claim, law_panel, law_table, swept
 from iclab.statistics import Criterion
 
 VALUES = np.array([0.25, 0.5, 1.0])
@@ -84,7 +84,9 @@ def test_geometric_steps_grow_by_a_factor_and_end_where_they_should():
 
 
 def test_settings_become_dimensions():
-    data = xr.Dataset({"error": (("setting", "seed"), np.arange(8.0).reshape(4, 2))}, {"setting": list("abcd"), "seed": [0, 1]})
+    data = xr.Dataset(
+        {"error": (("setting", "seed"), np.arange(8.0).reshape(4, 2))}, {"setting": list("abcd"), "seed": [0, 1]}
+    )
     assert swept(data, "value", [1, 2, 3, 4])["error"].sel(value=3, seed=1) == 5
     grid = gridded(data, {"x": [10, 20], "y": [1, 2]})
     assert grid["error"].sel(x=20, y=1, seed=0) == 4 and grid["error"].dims == ("x", "y", "seed")
@@ -116,7 +118,9 @@ def test_only_selects_by_topic():
     own = select((), only="simulations")
     assert {claim.paper for claim in own} == set(PAPERS) - {"language-model"}
     models = [claim for claim in select(()) if claim.paper != "language-model"]
-    assert {c.id for c in (*own, *rates, *deep)} == {c.id for c in models} and len(own) + len(rates) + len(deep) == len(models)
+    assert {c.id for c in (*own, *rates, *deep)} == {c.id for c in models} and len(own) + len(rates) + len(deep) == len(
+        models
+    )
     with pytest.raises(InputError, match=r"--only rate: no claim has this topic\. Did you mean 'rates'"):
         select((), only="rate")
     with pytest.raises(InputError, match="none of nonlinear-icl/fig2a has this topic"):

@@ -94,7 +94,9 @@ def test_attention_in_chunks_is_the_sum_over_all_pairs(gated, tokens):
 
 
 def test_moving_the_outliers_changes_the_one_layer_linear_transformer_not_at_all_and_mamba_a_lot():
-    """A sum does not know the order of its terms. The same examples are put in another order, outliers first or last."""
+    """A sum does not know the order of its terms. The same examples are put in another order, outliers first or
+    last.
+    """
     one = prompt(5, fraction=0.5, placement=Placement.farthest, exact=True)
     order = np.r_[np.arange(5, 10), np.arange(5), 10]
     fields = ("atoms", "coefficients", "present", "pattern", "label", "outlier")
@@ -124,7 +126,9 @@ def stack_float64(model, one, gates=None):
         out = np.zeros_like(u)
         for t in range(len(u)):
             seen = range(t + 1) if model.causal or gates is not None else range(len(u))
-            weights = np.ones(len(u)) if gates is None else gates_float64(u[: t + 1] @ np.asarray(gates[layer], np.float64))
+            weights = (
+                np.ones(len(u)) if gates is None else gates_float64(u[: t + 1] @ np.asarray(gates[layer], np.float64))
+            )
             out[t] = scale * sum(weights[i] * u[i] * float((w_b @ u[i]) @ (w_c @ u[t])) for i in seen)
         if model.residual is Residual.label:
             u = np.concatenate([u[:, :-1], u[:, -1:] + out[:, -1:]], axis=1)
@@ -137,7 +141,9 @@ def stack_float64(model, one, gates=None):
 @pytest.mark.parametrize("kind", ["mamba", "causal", "all"])
 def test_a_stack_is_its_definition(residual, kind):
     one = prompt(6)
-    model = random_mamba(6, 3, residual) if kind == "mamba" else random_linear(6, 3, residual, kind == "causal", mean=True)
+    model = (
+        random_mamba(6, 3, residual) if kind == "mamba" else random_linear(6, 3, residual, kind == "causal", mean=True)
+    )
     model = dataclasses.replace(model, key_weights=0.3 * model.key_weights)
     expected = stack_float64(model, one, model.gate_weights if kind == "mamba" else None)
     assert np.isclose(model(one)[0], expected, rtol=1e-3, atol=1e-4)

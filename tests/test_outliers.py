@@ -45,7 +45,9 @@ def test_the_traced_path_and_the_fast_path_choose_the_same_examples():
     assert np.array_equal(draw(world(fast), 100).outlier, draw(world(traced), 100).outlier)
 
 
-@pytest.mark.parametrize(("placement", "places"), [(Placement.farthest, slice(0, 5)), (Placement.closest, slice(5, 10))])
+@pytest.mark.parametrize(
+    ("placement", "places"), [(Placement.farthest, slice(0, 5)), (Placement.closest, slice(5, 10))]
+)
 def test_placed_outliers_sit_where_they_should(placement, places):
     flags = np.asarray(draw(world(Outliers(0.5, 2.0, placement=placement, exact=True)), 50).outlier)
     assert np.all(flags[:, places]) and np.all(flags.sum(axis=1) == 5)

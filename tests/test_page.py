@@ -1,4 +1,6 @@
-"""The page in a real browser: loads alone, filters, downloads, follows the theme, fits a phone, shows user text as text."""
+"""The page in a real browser: loads alone, filters, downloads, follows the theme, fits a phone, shows user text as
+text.
+"""
 
 import copy
 import json
@@ -23,7 +25,9 @@ WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright: pip install 'iclab[test]'")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the browser tests need playwright: pip install 'iclab[test]'"
+    )
     found = next((path for path in map(shutil.which, NAMES) if path), None)
     if found is None:
         pytest.skip("no browser on this machine: apt-get install chromium, and the tests of the page run too")
@@ -46,7 +50,9 @@ def open_page(browser):
         page.seen = {"requests": [], "errors": []}
         page.on("request", lambda request: page.seen["requests"].append(request.url))
         page.on("pageerror", lambda error: page.seen["errors"].append(str(error)))
-        page.on("console", lambda message: page.seen["errors"].append(message.text) if message.type == "error" else None)
+        page.on(
+            "console", lambda message: page.seen["errors"].append(message.text) if message.type == "error" else None
+        )
         page.on("dialog", lambda dialog: page.seen["errors"].append(f"dialog: {dialog.message}") or dialog.dismiss())
         page.goto(where if "://" in str(where) else f"file://{where}")
         return page
@@ -80,7 +86,9 @@ def test_it_loads_alone_and_without_a_complaint(run, open_page):
 
 def test_the_statements_filter_by_words_paper_and_answer(run, page):
     page.fill("#search", "thm2 feature")
-    assert shown(page) == 1 and page.locator("article.statement:visible").get_attribute("id") == "feature-selection/thm2"
+    assert (
+        shown(page) == 1 and page.locator("article.statement:visible").get_attribute("id") == "feature-selection/thm2"
+    )
     assert page.locator("#shown").inner_text() == f"1 of {len(run.statements)} statements"
     assert page.locator("figure:visible").count() == 1 and page.locator("section.paper:visible").count() == 1
     page.click("button[type=reset]")
@@ -150,7 +158,9 @@ def test_figures_say_what_they_show_and_equations_are_set(page):
     labels = page.locator(".drawing").evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
     assert len(labels) > 20 and all(len(label) > 80 for label in labels)
     assert any("falls from" in label for label in labels) and any("rises from" in label for label in labels)
-    heights = page.locator(".equation math").evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().height)")
+    heights = page.locator(".equation math").evaluate_all(
+        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
+    )
     assert len(heights) == 5 and min(heights) > 20
     assert page.locator(".said math msub").count() > 20
 
@@ -161,9 +171,8 @@ def test_everything_can_be_reached_from_the_keyboard(page):
     page.locator("article.statement summary").first.focus()
     page.keyboard.press("Enter")
     assert page.locator("article.statement details").first.get_attribute("open") is not None
-    unnamed = (
-        "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => !(node.textContent.trim()"
-    )
+    unnamed = "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => "
+    unnamed += "!(node.textContent.trim()"
     unnamed += " || node.getAttribute('aria-label') || node.labels?.length)).length"
     assert page.evaluate(unnamed) == 0
 
@@ -213,7 +222,9 @@ def test_a_strip_places_rule_interval_and_seeds_on_one_scale():
     check = {"rule_low": None, "rule_high": 1.0, "low": 1.5, "high": 2.5, "measured": 2.0, "values": [1.0, 3.0, None]}
     found = strip(check)
     assert found["seeds"][0] == pytest.approx(found["rule"][1])  # a seed on the rule's edge
-    assert found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
+    assert (
+        found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
+    )
     assert sum(found["interval"]) == pytest.approx((found["mean"] + found["seeds"][1]) / 2, abs=0.02)
     assert strip(check | {"measured": None}) is None
 
@@ -260,11 +271,16 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"step\":0']")
     start = bars()
     assert start != end and len(start) == len(end) == 20
-    assert explorer.locator("output").inner_text().startswith("step 0 of ") and explorer.locator(".answer").inner_text() != said
+    assert (
+        explorer.locator("output").inner_text().startswith("step 0 of ")
+        and explorer.locator(".answer").inner_text() != said
+    )
     assert "step 0 of" in slider.get_attribute("aria-valuetext")
     explorer.locator("[data-what=switch][value='1']").check(force=True)
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"at\":1']")
-    assert bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3  # outliers have a colour of their own
+    assert (
+        bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3
+    )  # outliers have a colour of their own
     explorer.locator("[data-what=member]").select_option("2")
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"member\":2']")
     reasoning = page.locator(".explorer[data-paper=chain-of-thought]")

@@ -34,7 +34,9 @@ def test_every_statement_has_an_entry_with_the_agreed_fields(run):
 
 def test_the_page_is_self_contained_and_names_every_statement(run):
     page = (run.directory / "index.html").read_text()
-    page = re.sub(r'<script type="text/plain" id="vega">.*?</script>', "", page, flags=re.DOTALL)  # the charting library
+    page = re.sub(
+        r'<script type="text/plain" id="vega">.*?</script>', "", page, flags=re.DOTALL
+    )  # the charting library
     for entry in run.statements:
         assert f'id="{entry["id"]}"' in page
     loads = re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']*|url\((?!#)[^)]*|@import""", page)
@@ -74,7 +76,9 @@ def test_saved_mamba_models_have_their_own_letters(run):
         assert {"W_B", "W_C", "outliers"} <= set(file) and "w" not in file
     stacks = sorted(path.name for path in folder.glob("mamba-outliers-stack-*"))
     assert len(stacks) == 5
-    with np.load(next((folder / "mamba-outliers-stack-Mamba-label-residual").glob("*-0.npz")), allow_pickle=False) as file:
+    with np.load(
+        next((folder / "mamba-outliers-stack-Mamba-label-residual").glob("*-0.npz")), allow_pickle=False
+    ) as file:
         assert file["W_B"].shape == (3, 31, 31) and file["w"].shape == (3, 31)
 
 
@@ -90,7 +94,9 @@ def test_saved_gpt2_has_the_names_of_the_reference_implementation(run):
 
 
 def test_the_page_shows_one_layer_and_gpt2_side_by_side(run):
-    """Where a statement is put to GPT-2, it has a figure, and the results of the small model it is compared with are there too."""
+    """Where a statement is put to GPT-2, it has a figure, and the results of the small model it is compared with are
+    there too.
+    """
     for paper in ("nonlinear-icl", "mamba-outliers", "chain-of-thought"):
         for statement in PAPERS[paper].statements(PAPERS[paper].settings["smoke"]):
             if any("gpt2" in need for need in statement.needs()):

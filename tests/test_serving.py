@@ -1,4 +1,6 @@
-"""Runs looked at from outside: served on loopback and nothing else, redrawn from their results, compared with each other."""
+"""Runs looked at from outside: served on loopback and nothing else, redrawn from their results, compared with each
+other.
+"""
 
 import copy
 import http.client
@@ -109,8 +111,13 @@ def test_a_status_follows_the_run_and_statements_are_judged_as_soon_as_they_can_
         progress.end("feature-selection/training", "")
         status = read_status(store.directory)
         entries = {entry["id"]: entry for entry in status["statements"]}
-        assert entries["feature-selection/fig1a"]["state"] == "judged" and "answer" in entries["feature-selection/fig1a"]
-        assert entries["feature-selection/thm1"]["state"] == "waiting" and "answer" not in entries["feature-selection/thm1"]
+        assert (
+            entries["feature-selection/fig1a"]["state"] == "judged" and "answer" in entries["feature-selection/fig1a"]
+        )
+        assert (
+            entries["feature-selection/thm1"]["state"] == "waiting"
+            and "answer" not in entries["feature-selection/thm1"]
+        )
         assert status["fraction"] == pytest.approx(0.8) and status["going"]
     assert not read_status(tmp_path / "run")["going"]
     forget(store)
@@ -124,7 +131,12 @@ def test_a_finished_run_has_no_status_and_nobody_in_it(run):
 def test_figures_are_drawn_again_from_results_alone(run, tmp_path):
     folders.folder(tmp_path / "run", run).close()
     written, missing = redraw(tmp_path / "run", "svg")
-    assert not missing and {path.name for path in written} == {"fig1a.svg", "fig1b.svg", "generalisation.svg", "thm1.svg"}
+    assert not missing and {path.name for path in written} == {
+        "fig1a.svg",
+        "fig1b.svg",
+        "generalisation.svg",
+        "thm1.svg",
+    }
     for path in written:
         assert path.read_bytes() == (run.directory / "figures" / "feature-selection" / path.name).read_bytes()
 
@@ -152,7 +164,9 @@ def test_a_comparison_finds_settings_answers_rules_and_intervals(run):
     first, second = side("one", run), side("two", run, seeds=8)
     second.manifest["identity"]["settings"]["feature-selection"] |= {"noise_norm": 0.7}
     gone, changed, near = (
-        entry for entry in second.statements if entry["id"] in ("feature-selection/" + n for n in ("thm1", "prop1", "cor1"))
+        entry
+        for entry in second.statements
+        if entry["id"] in ("feature-selection/" + n for n in ("thm1", "prop1", "cor1"))
     )
     second.statements.remove(gone)
     changed["answer"] = "fails"
@@ -187,7 +201,9 @@ def test_diff_prints_and_writes_a_page(run, tmp_path, monkeypatch, capsys):
         store.write_json("claims.json", {"schema": 2, "statements": entries})
         store.close()
     page = tmp_path / "diff.html"
-    monkeypatch.setattr(sys, "argv", ["iclab", "diff", str(tmp_path / "one"), str(tmp_path / "two"), "--html", str(page)])
+    monkeypatch.setattr(
+        sys, "argv", ["iclab", "diff", str(tmp_path / "one"), str(tmp_path / "two"), "--html", str(page)]
+    )
     cli.main()
     out = capsys.readouterr().out
     assert "nonlinear-icl/thm3.3: holds → fails" in out and "1 answers changed" in out

@@ -89,8 +89,8 @@ def reproduce(
 
     Args:
         ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), readings
-            (mamba-outliers/fig1a[exact,kappa=10]), or a .py file of yours (my_idea.py, or my_idea.py/NAME for one of its
-            statements). None: all papers.
+            (mamba-outliers/fig1a[exact,kappa=10]), or a .py file of yours (my_idea.py, or my_idea.py/NAME for one of
+            its statements). None: all papers.
         only: Only one group of statements: papers (what is in them), theorems, figures, or beyond (the same questions
             to a deep model, and other questions of ours).
         profile: smoke (seconds: the code path, no answers), quick (minutes on a laptop), paper (many seeds; a GPU).

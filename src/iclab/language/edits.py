@@ -1,7 +1,7 @@
 """Changes inside a network: a vector put into the residual stream, MLP neurons switched off.
 
 An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand
-whether it acted (`iclab.papers.language_model.interventions`), and the tests ask models made for it.
+whether it acted (`iclab.language.study.interventions`), and the tests ask models made for it.
 """
 
 from __future__ import annotations

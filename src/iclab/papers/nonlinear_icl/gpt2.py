@@ -1,8 +1,9 @@
 """Does it survive in a deeper model? GPT-2 on the prompts of nonlinear-icl: Fig. 3, and two probes beyond the paper.
 
-The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open that
-a one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query anywhere else.
-So it is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest of its training.
+The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open
+that a one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query
+anywhere else. So it is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest of
+its training.
 """
 
 from __future__ import annotations

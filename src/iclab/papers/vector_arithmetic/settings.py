@@ -116,8 +116,8 @@ def world(
         common = free[s.concepts :]
     own = s.sentence_pairs if kind is Kind.qa_icl else s.pairs
     return Concepts(
-        a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest, common_length=s.common_length,
-        noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
+        a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest,
+        common_length=s.common_length, noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
     )  # fmt: skip
 
 

@@ -31,12 +31,16 @@ def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCr
     for paper in papers:
         say(shortened(f"{paper['id']}: {paper['title']}", OUT.width))
         width = max(len(statement["id"]) for statement in paper["statements"]) - len(paper["id"]) - 1
-        for statement in paper["statements"]:
-            name = statement["id"].partition("/")[2]
-            line = f"  {name:{width}}  {statement['kinds'][0]:11}  {statement['words']}"
-            say(line if single else shortened(line, OUT.width))
-            for reading in statement["readings"] if single else ():
-                say(f"    {statement['id']}[{reading}]")
+        for beyond in (False, True):
+            group = [statement for statement in paper["statements"] if statement["beyond"] == beyond]
+            if group and beyond:
+                say("  beyond the papers:")
+            for statement in group:
+                name = statement["id"].partition("/")[2]
+                line = f"  {name:{width}}  {statement['kinds'][0]:11}  {statement['words']}"
+                say(line if single else shortened(line, OUT.width))
+                for reading in statement["readings"] if single else ():
+                    say(f"    {statement['id']}[{reading}]")
 
 
 def _chosen(ids: Ids) -> list[dict[str, Any]]:

@@ -36,7 +36,11 @@ DECIMAL = re.compile(r"\^(-?\d*\.\d+)")
 
 
 def _letters(text: str) -> str:
-    """Plain text with letters set as mathematics, safe inside Markdown."""
+    """Plain text with letters set as mathematics, safe inside Markdown; code stays as it is."""
+    return "".join(part if part.startswith("`") else _set(part) for part in re.split(r"(`[^`]*`)", text))
+
+
+def _set(text: str) -> str:
     text = POWER.sub(lambda power: "^" + power[1].translate(SUPERSCRIPTS), text).replace(">=", "≥").replace("<=", "≤")
     text = DECIMAL.sub(r"^{\1}", text)
     return reference.powers(str(inline(text))).replace("|", "&#124;").replace("*", "&#42;").replace("_", "&#95;")

@@ -6,18 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from iclab.authoring import (
-    BaseWorld,
-    Part,
-    Recipe,
-    Statement,
-    Training,
-    below,
-    errors,
-    make_prompt,
-    measured,
-    regression,
-)
+from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, make_prompt, measured, regression
+from iclab.evaluation import errors
 
 
 @dataclasses.dataclass(frozen=True)

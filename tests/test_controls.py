@@ -113,7 +113,7 @@ import small
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    step_size: float = 4.0
+    step_size: float = 1.0
 
 
 settings = Settings()
@@ -127,7 +127,7 @@ def observe(model, member, key):
 
 def experiment(lab):
     recipe = Recipe(small.world(), small.MODEL, Training(lab.settings.step_size, 32))
-    trained = lab.train("main", recipe, (0, 40), (observe,), hinge)
+    trained = lab.train("main", recipe, (0, 400), (observe,), hinge)
     tested = lab.evaluate(trained, "test", errors(hinge), small.world(), prompts=250)
     return tested.merge(trained.history)
 
@@ -136,7 +136,7 @@ same = measured("experiment", "attention_same").last()
 other = measured("experiment", "attention_other").last()
 LEARNED, ALWAYS = Part("attention", same, above(0.9), UNIT), Part("positive", same, above(0.01), UNIT)
 SUM = Part("sum of attention", abs(same + other - 1), identical(1e-3))
-FASTER, AS_IT_IS = Reading("faster", "a guess", changes={"step_size": 8.0}), Reading("")
+FASTER, AS_IT_IS = Reading("faster", "a guess", changes={"step_size": 2.0}), Reading("")
 statements = [
     Statement("learned", "", "Attention concentrates.", (LEARNED,), (AS_IT_IS, FASTER)),
     Statement("always", "", "Some attention is on the pattern.", (ALWAYS,)),

@@ -153,8 +153,10 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
         if untrained and not architecture:
             return Answer.open, f"open: an untrained model passes too ({words})"
         return Answer.holds, f"{words}{', also untrained' if untrained else ''}"
-    told = " · ".join(f"{judged.part.name}: {judged.finding.words}" for judged in parts if not judged.holds)
-    words = told if several else parts[0].finding.words
+    told = " · ".join(
+        f"{judged.part.name}: {judged.finding.words}{_also(judged)}" for judged in parts if not judged.holds
+    )
+    words = told if several else f"{parts[0].finding.words}{_also(parts[0])}"
     missing = ", ".join(condition.name for condition in unmet)
     excused = f" · the theorem's hypotheses are not met ({missing})" if failed and unmet else ""
     if held:
@@ -167,6 +169,7 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
 
 
 def _also(judged: Judged) -> str:
+    """What an untrained model says, where it passes."""
     if not judged.untrained:
         return ""
     return " (also untrained)" if judged.holds else " (an untrained model passes)"

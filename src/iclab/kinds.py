@@ -212,10 +212,11 @@ class Scaling:
         return (-np.inf, high) if allows_less else (low, np.inf)
 
     def __str__(self) -> str:
+        base = f"({self.symbol})" if " " in self.symbol else self.symbol
         if self.affine:
-            return f"affine in {self.symbol}^{self.exponent:.3g}"
+            return f"affine in {base}^{self.exponent:.3g}"
         sign = {"upper": "at most like", "lower": "at least like", "both": "like"}[self.side]
-        return f"{sign} {self.symbol}^{self.exponent:.3g}"
+        return f"{sign} {base}^{self.exponent:.3g}"
 
     def judge(self, values: xr.DataArray, bounds: tuple[float, float] = EVERYWHERE) -> Finding:
         """Numbers over sizes and seeds; infinite where something was never reached.

@@ -39,7 +39,7 @@ def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCr
                 name = statement["id"].partition("/")[2]
                 line = f"  {name:{width}}  {statement['kinds'][0]:11}  {statement['words']}"
                 say(line if single else shortened(line, OUT.width))
-                for reading in statement["readings"] if single else ():
+                for reading in filter(None, statement["readings"] if single else ()):
                     say(f"    {statement['id']}[{reading}]")
 
 

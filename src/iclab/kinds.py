@@ -242,7 +242,7 @@ class Scaling:
         if values.sizes["seed"] < 2:
             words = "too few seeds" if values.sizes["seed"] else "no seed has a number"
             return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details)
-        if reached < min(FEW_SIZES, len(sizes)):
+        if reached < max(2, min(FEW_SIZES, len(sizes))):
             words = f"open: reached at {reached} of {len(sizes)} values of {self.symbol} only"
             return Finding(Outcome.open, words if reached else "open: never reached", nothing, (), "seed", details)
         if self.affine:

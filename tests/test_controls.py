@@ -1,6 +1,10 @@
 """Controls: the same question to models as they were initialised, and what an answer makes of it."""
 
+import json
+import pathlib
+
 import jax
+import jsonschema
 import numpy as np
 import pytest
 
@@ -175,6 +179,13 @@ def test_every_part_of_every_reading_has_its_control(judged):
     first, second = (run.results[f"control/{place}"]["attention_same"] for place in places)
     assert same(first, second)  # a step size does not enter an initialisation
     assert not same(run.results[places[0]]["attention_same"], run.results[places[1]]["attention_same"])
+
+
+def test_the_file_that_a_run_writes_is_as_its_schema_says(judged):
+    schema = json.loads((pathlib.Path(__file__).parents[1] / "docs" / "claims.schema.json").read_text(encoding="utf-8"))
+    written = json.loads((judged[0].directory / "claims.json").read_text(encoding="utf-8"))
+    jsonschema.validate(written, schema, jsonschema.Draft202012Validator)
+    assert written["schema"] == 2 and written["statements"] == json.loads(json.dumps(judged[0].statements))
 
 
 def test_without_results_of_untrained_models_there_is_no_control(judged):

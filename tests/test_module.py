@@ -16,7 +16,7 @@ from iclab.errors import InputError
 from iclab.expressions import apply, measured
 from iclab.kinds import Scaling, below
 from iclab.library import default_settings, select
-from iclab.papers import PAPERS
+from iclab.papers import PAPERS, PLACES
 from iclab.planning import PlanningEngine
 from iclab.runs.judging import dry_run
 from iclab.statements import STATED, Part, Reading, Statement
@@ -61,13 +61,13 @@ def paper(*statements, **more):
 def test_a_users_file_is_read_as_a_built_in_paper_is():
     """A file that has what the folder has is the same paper under another name."""
     for name, built_in in PAPERS.items():
-        text = f'"""{built_in.title}."""\nfrom iclab.papers.{name.replace("-", "_")} import *\n'
+        text = f"import {PLACES[name]} as it\nglobals().update((k, v) for k, v in vars(it).items() if k[0] != '_')\n"
         own = user_paper("mine", text)
         settings = default_settings(built_in)
         here, there = own.statements(settings), built_in.statements(settings)
         assert [s.id.partition("/")[2] for s in here] == [s.name for s in there]
         assert [(s.words, s.rule, s.needs()) for s in here] == [(s.words, s.rule, s.needs()) for s in there]
-        assert own.id == "mine" and own.title == built_in.title and own.settings == built_in.settings
+        assert own.id == "mine" and own.unit == built_in.unit and own.settings == built_in.settings
         assert set(own.experiments) == set(built_in.experiments) and own.unstated == built_in.unstated
 
 
@@ -281,7 +281,7 @@ def test_the_statements_of_a_paper_are_whole(name):
             assert statement.figure is None or statement.figure in paper.figures, statement.id
             assert statement.table is None or statement.table in paper.tables, statement.id
             assert not statement.hypotheses or paper.theorem(statement.hypotheses, settings), statement.id
-            assert all(reading.why for reading in statement.readings if reading.name), statement.id
+            assert all(reading.why for reading in statement.readings if reading.changes), statement.id
 
 
 @pytest.mark.parametrize("name", PAPERS)

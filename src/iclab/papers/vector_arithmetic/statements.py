@@ -137,8 +137,7 @@ def statements(s: Settings) -> list[Statement]:
     )
     printed = Reading("η=5,q_V=1e-5", "the step sizes as printed", experiments={"qa": "printed"})
     return [
-        Statement(
-            "thm3.2", "Theorem 3.2",
+        Statement("thm3.2", "Theorem 3.2",
             "At some t >= T_1, h_0 is a hybrid of the task's a and b if trained on P_T or P_QA^T (6), and points along "
             "the task's a and nothing else if trained on P_QA (7).",
             (
@@ -149,10 +148,8 @@ def statements(s: Settings) -> list[Statement]:
                 *retrieved("(7)", {n: last("qa", f"icl_cos_{n}") for n in COSINES}, ("t=last",), last("qa", "step")),
             ),
             TIMES, figure="fig3", table="stopping", afterwards=STAGES,
-            ours=("tested on ICL prompts; (6) at the last epoch in every reading",),
-        ),
-        Statement(
-            "prop3.3", "Proposition 3.3",
+            ours=("tested on ICL prompts; (6) at the last epoch in every reading",)),
+        Statement("prop3.3", "Proposition 3.3",
             "Trained on P_T or P_QA^T the test error stays constant; on P_QA it is at most ε at some time, the task "
             "vector comes from demonstrations alone, and added to other words of the co-task gives their labels.",
             (
@@ -165,10 +162,8 @@ def statements(s: Settings) -> list[Statement]:
             ),
             TIMES, figure="uses", table="stopping", afterwards=f"{SCOUTED} {RETESTED} {STOPPED} {STAGES}",
             ours=("'Θ(1)' for an error: above 0.05; ε = 0.01", "without a query the last label takes its place",
-                  "best t: the record with the lowest mean error on 800 other prompts, tested on 10,000 fresh ones"),
-        ),
-        Statement(
-            "prop3.4", "Proposition 3.4",
+                  "best t: the record with the lowest mean error on 800 other prompts, tested on 10,000 fresh ones")),
+        Statement("prop3.4", "Proposition 3.4",
             "Trained on P_QA, the model generalises to unseen dictionaries, other prompt lengths and several co-tasks.",
             (
                 *(Part(f"1. 0-1 error, {words}", measured("shifts", "error").sel(shift=shift), suffices(SMALL), UNIT)
@@ -180,18 +175,15 @@ def statements(s: Settings) -> list[Statement]:
             TIMES, figure="shifts",
             ours=("'generalises': 0-1 error on ICL prompts below 0.05",
                   "the query's word belongs to one of two co-tasks; each demonstration takes one of them at random"),
-            afterwards=f"The part on co-tasks was added after the others had been seen; its rule is theirs. {STAGES}",
-        ),
-        Statement(
-            "eq8", "Equation (8)", "With two co-tasks in a prompt h_0 is about a positive mixture of their a's.",
+            afterwards=f"The part on co-tasks was added after the others had been seen; its rule is theirs. {STAGES}"),
+        Statement("eq8", "Equation (8)", "With two co-tasks in a prompt h_0 is about a positive mixture of their a's.",
             (
                 Part("smaller of the two projections of h_0 on the a's", weight.sel(cotasks=2).isel(concept=slice(0, 2))
                      .min("concept", skipna=False), above(THETA), SIGNED),
                 Part("share of ‖h_0‖² outside the a's", rest.sel(cotasks=2), below(0.5), UNIT),
             ),
             TIMES, hypotheses="prop3.4", figure="shifts", afterwards=STAGES,
-            ours=("'approximately': at least half of ‖h_0‖² lies in the span of the a's; 'w > 0': above 0.1",),
-        ),
+            ours=("'approximately': at least half of ‖h_0‖² lies in the span of the a's; 'w > 0': above 0.1",)),
         *(Statement(
             f"fig{number}", f"Figure {number}",
             f"Trained on {HYBRID[training]}, W_V overfits to low-level features (d); the test error stays at 0.2 (b).",
@@ -202,8 +194,7 @@ def statements(s: Settings) -> list[Statement]:
             figure=f"fig{number}", afterwards=SCOUTED if training == "icl" else f"{SCOUTED} {STOPPED}",
             ours=("'constant (0.2)': between 0.1 and 0.3 at the end; 'overfits': a ratio above 0.1",),
         ) for number, training in ((2, "icl"), (4, "qa-icl"))),
-        Statement(
-            "fig3", "Figure 3",
+        Statement("fig3", "Figure 3",
             "Trained on P_QA, W_V does not overfit to low-level features (d) and the test errors converge to zero (b).",
             (
                 Part("(d) |bᵀW_V b| (largest) / aᵀW_V a at the end", low_level("qa"), below(THETA, "order"),
@@ -214,17 +205,13 @@ def statements(s: Settings) -> list[Statement]:
                      below(SMALL), UNIT, (printed.name,)),
             ),
             (working, printed), figure="fig3", table="stopping", afterwards=f"{SCOUTED} {RETESTED} {KINDS}",
-            ours=("'zero': below 0.05; 'does not overfit': a ratio below 0.1",),
-        ),
-        Statement(
-            "lem4.1", "Lemma 4.1", "In the first phase aᵀW_V a grows linearly, on all three distributions (11).",
+            ours=("'zero': below 0.05; 'does not overfit': a ratio below 0.1",)),
+        Statement("lem4.1", "Lemma 4.1", "In the first phase aᵀW_V a grows linearly, on all three distributions (11).",
             tuple(Part(f"(11) exponent over the first 50 epochs, trained on {on}",
                        apply(first_epochs, measured(training, "value_a")), within(0.8, 1.2, "rate"))
                   for training, on in TRAININGS.items()),
-            (STATED, FIRST), figure="fig3", ours=("'linear': exponent within 0.2 of 1",), afterwards=ALL_THREE,
-        ),
-        Statement(
-            "lem4.2", "Lemma 4.2", "In the first phase (W_Q a)ᵀ(W_K a) grows, between a quadratic and an exponential.",
+            (STATED, FIRST), figure="fig3", ours=("'linear': exponent within 0.2 of 1",), afterwards=ALL_THREE),
+        Statement("lem4.2", "Lemma 4.2", "In the first phase (W_Q a)ᵀ(W_K a) grows like t² at least, exp(t²) at most.",
             (
                 *(Part(f"rank correlation of (W_Q a)ᵀ(W_K a) with time, trained on {on}",
                        apply(trend, measured(training, "attention_a"), "step"), larger(0.5), SIGNED)
@@ -233,10 +220,8 @@ def statements(s: Settings) -> list[Statement]:
                        last(training, "attention_a") - measured(training, "attention_a").first(), larger())
                   for training, on in TRAININGS.items()),
             ),
-            figure="fig3", afterwards=ALL_THREE,
-        ),
-        Statement(
-            "lem4.3", "Lemma 4.3",
+            figure="fig3", afterwards=ALL_THREE),
+        Statement("lem4.3", "Lemma 4.3",
             "In the second phase aᵀW_V a grows like √t; trained on P_T or P_QA^T, |bᵀW_V b| is of its order (13).",
             (
                 *(Part(f"exponent from a tenth of the run on, trained on {on}",
@@ -246,20 +231,15 @@ def statements(s: Settings) -> list[Statement]:
                   for training, on in HYBRID.items()),
             ),
             (STATED, INSIDE), figure="fig2", afterwards=f"{SCOUTED} {ALL_THREE}",
-            ours=("'square root': exponent within 0.2 of 1/2; (13): a ratio above 0.1",),
-        ),
-        Statement(
-            "appC", "Appendix C, complexity of QA and ICL tasks",
+            ours=("'square root': exponent within 0.2 of 1/2; (13): a ratio above 0.1",)),
+        Statement("appC", "Appendix C, complexity of QA and ICL tasks",
             "QA prompts are simpler for the model than word-label prompts: their complexity 1/max p is lower.",
             (Part("1/max p, ICL minus QA prompts", complexity.sel(kind="icl") - complexity.sel(kind="qa"), larger()),),
-            (BEST, LAST), figure="uses", afterwards=STAGES,
-        ),
-        Statement(
-            "question2", "Beyond: Research Question 2 of the introduction, against static word vectors",
+            (BEST, LAST), figure="uses", afterwards=STAGES),
+        Statement("question2", "Beyond: Research Question 2 of the introduction, against static word vectors",
             "Retrieving the task vector by attention is better than a static offset of word vectors.",
             (Part("static offset's error minus the model's, ICL prompts",
                   measured("uses", "static_error") - measured("uses", "model_error"), larger()),),
             (BEST, LAST), figure="uses", beyond=True, afterwards=STAGES,
-            ours=("baseline: mean label minus mean word of the demonstrations, added to the query",),
-        ),
+            ours=("baseline: mean label minus mean word of the demonstrations, added to the query",)),
     ]  # fmt: skip

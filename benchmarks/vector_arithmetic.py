@@ -18,15 +18,15 @@ from iclab import ensemble
 from iclab.devices import prepare_jax
 from iclab.losses import cross_entropy
 from iclab.papers.vector_arithmetic.experiments import observe
-from iclab.papers.vector_arithmetic.settings import PROFILES, recipe
+from iclab.papers.vector_arithmetic.settings import recipe, settings
 from iclab.training import Member, train
 from iclab.worlds.concepts import Kind
 
 
 def seconds(kind: Kind, seeds: int, only: int | None) -> tuple[float, float, int]:
     """Compilation and training time in seconds, and the number of epochs that were run."""
-    settings = PROFILES["paper"]
-    made = recipe(settings, kind)
+    size = settings["paper"]
+    made = recipe(size, kind)
     members = ensemble.stack(
         [
             Member(
@@ -39,7 +39,7 @@ def seconds(kind: Kind, seeds: int, only: int | None) -> tuple[float, float, int
             for seed in range(seeds)
         ]
     )
-    schedule = settings.record_at(kind) if only is None else [0, only]
+    schedule = size.record_at(kind) if only is None else [0, only]
     began = time.perf_counter()
     train(members, cross_entropy, [0, 1], (observe,))
     compiled = time.perf_counter() - began

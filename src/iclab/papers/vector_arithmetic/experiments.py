@@ -125,9 +125,7 @@ experiments = {
     "qa": Experiment(observed(Kind.qa, "The observed training on QA sentences (Fig. 3)."), cost=25),
     "icl": Experiment(observed(Kind.icl, "The observed training on word-label prompts (Fig. 2)."), cost=25),
     "qa-icl": Experiment(observed(Kind.qa_icl, "The observed training on QA-ICL prompts (Fig. 4)."), cost=70),
-    "printed": Experiment(
-        observed(Kind.qa, "Training on QA sentences with the printed step sizes.", printed=True), cost=13
-    ),
+    "printed": Experiment(observed(Kind.qa, "Training on QA with the printed step sizes.", printed=True), cost=13),
     "tests": Experiment(tests, cost=20),
     "uses": Experiment(uses, cost=20),
     "shifts": Experiment(shifts, cost=20),

@@ -34,10 +34,12 @@ def sigma(training: str, lines: Mapping[str, str], y: str, axis: Axes, results: 
     axis.set_xlabel("epoch")
     axis.set_ylabel(y)
     axis.legend()
+    if y == "0-1 error":
+        axis.set_ylim(-0.02, 1.02)
 
 
-def dynamics(training: str, number: str, words: str) -> Callable[[Results, Settings], Figure]:
-    """The four panels of Figures 2, 3 and 4."""
+def dynamics(words: str, trainings: Mapping[str, str]) -> Callable[[Results, Settings], Figure]:
+    """The four panels of Figures 2, 3 and 4, a row for each training by what its titles begin with."""
     panels = {
         "(a) training loss": ("cross-entropy", {"training_loss": "training loss"}),
         "(b) test error": ("0-1 error", {f"{kind}_error": f"{kind} prompts" for kind in KINDS}),
@@ -46,23 +48,28 @@ def dynamics(training: str, number: str, words: str) -> Callable[[Results, Setti
     }
     shown = [
         Custom(f"{number}{title}", (training,), functools.partial(sigma, training, lines, y))
+        for training, number in trainings.items()
         for title, (y, lines) in panels.items()
     ]
 
     def draw(results: Results, s: Settings) -> Figure:
-        return picture(results, *shown, width=3.3)
+        return picture(results, *shown, width=3.3, columns=len(panels))
 
     draw.__doc__ = f"{words}: training loss, test errors, attention projections, value projections; 1-sigma bands."
     return draw
 
 
-def staged(results: Results, panels: Mapping[str, tuple[str, Mapping[str, Expression], float]], width: float) -> Figure:
+Panels = Mapping[str, tuple[str, Mapping[str, Expression], Sequence[float]]]
+"""By title: the axis, the columns, the rules."""
+
+
+def staged(results: Results, panels: Panels, width: float) -> Figure:
     """Every seed of the QA-trained model: a row of panels where it was stopped, a second one at the end of training."""
-    shown = [
-        Dots(f"{title}, {when}", {name: part.sel(stage=stage) for name, part in data.items()}, y, {f"{rule:g}": rule})
-        for stage, when in (("stopped", "best t"), ("end", "last t"))
-        for title, (y, data, rule) in panels.items()
-    ]
+    shown = []
+    for stage, when in (("stopped", "best t"), ("end", "last t")):
+        for title, (y, data, rules) in panels.items():
+            columns = {name: part.sel(stage=stage) for name, part in data.items()}
+            shown.append(Dots(f"{title}, {when}", columns, y, {f"{rule:g}": rule for rule in rules}))
     return picture(results, *shown, width=width, columns=len(panels))
 
 
@@ -76,9 +83,9 @@ def uses(results: Results, s: Settings) -> Figure:
     cosines = {"a": "task", "other a": "other", "b": "low", "ν": "common"}
     errors = {"model": "model_error", "transferred": "transfer_error", "static": "static_error"}
     panels = {
-        "No query": ("cosine with h_0", {u: measured("uses", f"alone_cos_{n}") for u, n in cosines.items()}, THETA),
-        "ICL prompts": ("0-1 error", {of: measured("uses", name) for of, name in errors.items()}, EPSILON),
-        "Complexity": ("1/max p", over(measured("uses", "complexity"), "kind", KINDS), 1.0),
+        "No query": ("cosine with h_0", {u: measured("uses", f"alone_cos_{n}") for u, n in cosines.items()}, [THETA]),
+        "ICL prompts": ("0-1 error", {of: measured("uses", name) for of, name in errors.items()}, [EPSILON]),
+        "Complexity": ("1/max p", over(measured("uses", "complexity"), "kind", KINDS), []),
     }
     return staged(results, panels, 3.6)
 
@@ -87,10 +94,10 @@ def shifts(results: Results, s: Settings) -> Figure:
     """Errors of the QA-trained model on shifted dictionaries and other lengths, and the mixture of two co-tasks."""
     several, mixture = measured("prompts", "cotasks_error"), measured("prompts", "weight").sel(cotasks=2)
     panels = {
-        "Dictionaries": ("0-1 error", over(measured("shifts", "error"), "shift", SHIFTS), SMALL),
-        "Pairs in a prompt": ("0-1 error", over(measured("prompts", "error"), "pairs", PAIR_COUNTS), SMALL),
-        "Co-tasks": ("0-1 error", over(several, "cotasks", (1, 2)), SMALL),
-        "(8): two co-tasks": ("projection of h_0 on a_k", over(mixture, "concept", range(s.concepts)), THETA),
+        "Dictionaries": ("0-1 error", over(measured("shifts", "error"), "shift", SHIFTS), [SMALL]),
+        "Pairs in a prompt": ("0-1 error", over(measured("prompts", "error"), "pairs", PAIR_COUNTS), [SMALL]),
+        "Co-tasks": ("0-1 error", over(several, "cotasks", (1, 2)), [SMALL]),
+        "(8): two co-tasks": ("h_0 on a_k; 0: the query's", over(mixture, "concept", range(s.concepts)), [THETA]),
     }
     return staged(results, panels, 3.0)
 
@@ -116,10 +123,11 @@ def stopping(results: Results, s: Settings) -> Table:
 
 
 figures = {
-    "fig2": dynamics("icl", "2", "Training on word-label ICL prompts"),
-    "fig3": dynamics("qa", "3", "Training on QA sentences"),
-    "fig4": dynamics("qa-icl", "4", "Training on QA-ICL prompts"),
-    "printed": dynamics("printed", "3, printed steps ", "Training on QA sentences with the step sizes as printed"),
+    "fig2": dynamics("Training on word-label ICL prompts", {"icl": "2"}),
+    "fig3": dynamics(
+        "Training on QA sentences, below with the printed steps", {"qa": "3", "printed": "3, printed steps "}
+    ),
+    "fig4": dynamics("Training on QA-ICL prompts", {"qa-icl": "4"}),
     "uses": uses,
     "shifts": shifts,
 }

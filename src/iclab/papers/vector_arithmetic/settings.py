@@ -72,29 +72,13 @@ unstated = (
     Unstated("value_step_scale", (0.2, 0.4, 0.8), "q_V; printed is 1e-5, below the paper's own Condition 3.1"),
     Unstated("pairs", (14, 15), "J of ICL prompts: 'L = 30' is no 2J + 1"),
     Unstated("sentence_pairs", (1, 3, 5), "J of QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens"),
-    Unstated(
-        "noise_scale", (0.002236, 0.01), "below d = 3000: 0.01 keeps σ_p √d as printed, 0.002236 σ_p itself at d = 150"
-    ),
+    Unstated("noise_scale", (0.002236, 0.01), "at d = 150: 0.01 keeps the printed σ_p √d, 0.002236 the printed σ_p"),
     Unstated("icl_steps", (2000, 5000), "5000 is printed for ICL, nothing for QA-ICL; below d = 3000 it may be less"),
     "below the printed d = 3000 the scales σ_0, σ_1, σ_p keep σ√d",
     "the L2 term of the loss has no coefficient anywhere: 0",
     "the n training samples are balanced over concepts and signs",
     "'Θ(1)' for a cosine: above 0.1, 'o(1)': below 0.1; other hidden constants are 1",
 )
-
-
-@functools.lru_cache(maxsize=16)
-def directions(s: Settings) -> tuple[np.ndarray, ...]:
-    """a, b and ν."""
-    return orthonormal_concepts(s.dimension, s.concepts, s.common_tokens)
-
-
-def fresh_directions(s: Settings, count: int) -> np.ndarray:
-    """`count` orthonormal directions that no training token has: the axes after those of the dictionary."""
-    used = 2 * s.concepts + s.common_tokens
-    fits = used + count <= s.dimension
-    require(fits, f"{count} unseen directions do not fit: {used} of {s.dimension} dimensions are taken.")
-    return np.eye(s.dimension)[used : used + count]
 
 
 @functools.lru_cache(maxsize=256)
@@ -105,11 +89,14 @@ def world(
 
     "conic": one high-level concept, the normalised sum of all; "low": new b's; "common": new ν's; "all": all three.
     """
-    a, b, common = directions(s)
+    a, b, common = orthonormal_concepts(s.dimension, s.concepts, s.common_tokens)
     if shift in ("conic", "all"):
         a = a.sum(axis=0, keepdims=True) / np.sqrt(s.concepts)
         b = b[:1]
-    free = fresh_directions(s, s.concepts + s.common_length if shift in ("low", "common", "all") else 0)
+    used, new = 2 * s.concepts + s.common_tokens, s.concepts + s.common_length
+    fits = shift in ("none", "conic") or used + new <= s.dimension
+    require(fits, f"{new} unseen directions do not fit: {used} of {s.dimension} dimensions are taken.")
+    free = np.eye(new, s.dimension, used)
     if shift in ("low", "all"):
         b = free[: len(b)]
     if shift in ("common", "all"):
@@ -135,10 +122,10 @@ def recipe(s: Settings, kind: Kind, printed: bool = False) -> Recipe:
 
 def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of: ε = 0.01 and δ = 0.1 are free, L is that of ICL prompts, t the last epoch on QA."""
-    names = [field.name for field in dataclasses.fields(theory.Symbols) if hasattr(s, field.name)]
+    own = {name: value for name, value in dataclasses.asdict(s).items() if name in theory.Symbols.letters()}
     scales = {name: s.rescaled(getattr(s, name)) for name in ("attention_scale", "value_scale", "noise_scale")}
     free = {"prompt_length": 2 * s.pairs + 1, "epoch": s.steps, "cotasks": 1, "error": 0.01, "failure": 0.1}
-    return theory.Symbols(**{name: getattr(s, name) for name in names} | scales | free)
+    return theory.Symbols(**own | scales | free)
 
 
 settings = {

@@ -77,6 +77,16 @@ def convergence(s: Symbols, constant: float = 1.0) -> Rate:
     return rate("epochs to convergence", formula, s, powers, lambda at: math.log(1 / at.error), constant)
 
 
+def pairs(at: Symbols) -> float:
+    """J* of Proposition 3.3."""
+    return math.log(1 / at.error) / (2 * math.log(at.concepts))
+
+
+def noise(at: Symbols) -> float:
+    """σ_p* √K of Proposition 3.3."""
+    return math.log(at.prompt_length / at.error) ** -0.5
+
+
 def slow_attention(at: Symbols) -> float:
     """(W_Q a)ᵀ(W_K a) in the second phase, from above (Lemma 4.3): a power of t that depends on q_V."""
     spread = at.value_scale**2 * at.dimension
@@ -132,77 +142,46 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     c = constant
     base, early, late = condition_3_1(s, c), first_phase(s, c), convergence(s, c)
     in_first = at_most("first phase", "t <= T_1", s.epoch, early.value)
-    pairs = rate(
-        "pairs in a prompt",
-        "J* = Ω(log(1/ε) / (2 log K))",
-        s,
-        constant=c,
-        factor=lambda at: math.log(1 / at.error) / (2 * math.log(at.concepts)),
-    )
-    noise = rate(
-        "noise allowed",
-        "σ_p* = O((K log(L/ε))^(-1/2))",
-        s,
-        {"concepts": -0.5},
-        lambda at: math.log(at.prompt_length / at.error) ** -0.5,
-        c,
-    )
     many = math.log((2 * s.concepts + s.common_tokens) ** 2 * (s.samples * s.common_length) ** 2 / s.failure)
     sure = math.log(1 / s.failure)
     step = {"step_size": 1, "value_step_scale": 1, "epoch": 1}
     linear = step | {"value_scale": -1, "dimension": -0.5, "concepts": -1}
     square = {"step_size": 2, "value_step_scale": 1, "attention_scale": 2, "epoch": 2}
     slow = dict.fromkeys(step, 0.5) | {"concepts": -0.5}
-    wait = {
-        "step_size": -1,
-        "value_step_scale": -1,
-        "value_scale": 2,
-        "dimension": 0.5,
-        "common_length": 1,
-        "concepts": 1,
-    }
     return (
-        Theorem(
-            f"{PAPER}/thm3.2", "Theorem 3.2, task vector retrieval",
+        Theorem(f"{PAPER}/thm3.2", "Theorem 3.2, task vector retrieval",
             "Trained on QA, h_0 points to the task vector a_k*; on ICL or QA-ICL, to a hybrid of a_k* and b_k*.",
-            (*base, at_least("epochs", "t = Ω((η q_V)⁻¹ σ_1² d K)", s.steps, early.value)), (early,),
-        ),
-        Theorem(
-            f"{PAPER}/prop3.3", "Proposition 3.3, test losses",
+            (*base, at_least("epochs", "t = Ω((η q_V)⁻¹ σ_1² d K)", s.steps, early.value)), (early,)),
+        Theorem(f"{PAPER}/prop3.3", "Proposition 3.3, test losses",
             "Trained on QA, the test error is at most ε at some time; trained on ICL or QA-ICL, it stays constant.",
             (*base,
-             at_least("pairs", "J* >= Ω(log(1/ε)/(2 log K))", s.pairs, pairs.value),
-             at_most("test noise", "σ_p* <= O((K log(L/ε))^(-1/2))", s.noise_scale, noise.value),
+             at_least("pairs", "J* >= Ω(log(1/ε)/(2 log K))", s.pairs, c * pairs(s)),
+             at_most("test noise", "σ_p* <= O((K log(L/ε))^(-1/2))", s.noise_scale, c * s.concepts**-0.5 * noise(s)),
              at_least("epochs", "T >= O((η q_V)⁻¹ σ_1² d² K M log 1/ε)", s.steps, late.value)),
-            (late, pairs, noise),
-        ),
-        Theorem(
-            f"{PAPER}/prop3.4", "Proposition 3.4, out-of-domain generalisation",
+            (late,
+             rate("pairs in a prompt", "J* = Ω(log(1/ε) / (2 log K))", s, factor=pairs, constant=c),
+             rate("noise allowed", "σ_p* = O((K log(L/ε))^(-1/2))", s, {"concepts": -0.5}, noise, c))),
+        Theorem(f"{PAPER}/prop3.4", "Proposition 3.4, out-of-domain generalisation",
             "Trained on QA, the model handles new dictionaries (mixtures of a's; new b's, ν's) and several co-tasks.",
             (*base, below("co-tasks", "|𝒦| < 4", s.cotasks, 4)),
-            (rate("new high-level concepts", "K_a* <= K", s, {"concepts": 1}),),
-        ),
-        Theorem(
-            f"{PAPER}/lem4.1", "Lemma 4.1 (F.5, G.1), first phase: W_V",
+            (rate("new high-level concepts", "K_a* <= K", s, {"concepts": 1}),)),
+        Theorem(f"{PAPER}/lem4.1", "Lemma 4.1 (F.5, G.1), first phase: W_V",
             "aᵀW_V a grows in proportion to time until T_1; so do some bᵀW_V b when trained on ICL or QA-ICL.",
             (*base, in_first),
             (early,
              rate("aᵀW_V a, from below", "η q_V t / (σ_1 √d M K)", s, linear | {"common_length": -1}, constant=c),
              rate("aᵀW_V a, from above", "η q_V t / (σ_1 √d K)", s, linear, constant=c),
              rate("bᵀW_V b at T_1, from below", "σ_1 √d / M", s,
-                  {"value_scale": 1, "dimension": 0.5, "common_length": -1}, constant=c, note="on ICL or QA-ICL")),
-        ),
-        Theorem(
-            f"{PAPER}/lem4.2", "Lemma 4.2 (F.7, G.2), first phase: attention",
+                  {"value_scale": 1, "dimension": 0.5, "common_length": -1}, constant=c, note="on ICL or QA-ICL"))),
+        Theorem(f"{PAPER}/lem4.2", "Lemma 4.2 (F.7, G.2), first phase: attention",
             "(W_Q a)ᵀ(W_K a) grows at least with the square of time, at most like exp(t²).",
             (*base, in_first),
             (rate("(W_Q a)ᵀ(W_K a), from below", "η² q_V σ_0² t² / (σ_1² M² K²)", s,
                   square | {"value_scale": -2, "common_length": -2, "concepts": -2}, constant=c),
-             rate("wait before the growth, at most", "t_3 = (η q_V)⁻¹ σ_1² √d M K √(2 log(8(2K+K')²/δ))", s, wait,
-                  lambda at: math.sqrt(2 * math.log(8 * (2 * at.concepts + at.common_tokens) ** 2 / at.failure)), c)),
-        ),
-        Theorem(
-            f"{PAPER}/lem4.3", "Lemma 4.3 (F.8, F.9, G.3), second phase",
+             rate("wait before the growth, at most", "t_3 = (η q_V)⁻¹ σ_1² √d M K √(2 log(8(2K+K')²/δ))", s,
+                  early.exponents | {"dimension": 0.5, "common_length": 1},
+                  lambda at: math.sqrt(2 * math.log(8 * (2 * at.concepts + at.common_tokens) ** 2 / at.failure)), c))),
+        Theorem(f"{PAPER}/lem4.3", "Lemma 4.3 (F.8, F.9, G.3), second phase",
             "aᵀW_V a grows with the square root of time; so do some bᵀW_V b when trained on ICL or QA-ICL.",
             (*base,
              at_least("second phase", "t >= T_1", s.epoch, early.value),
@@ -210,23 +189,16 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
             (rate("aᵀW_V a, from below", "√(η q_V t / (M K))", s, slow | {"common_length": -0.5}, constant=c),
              rate("aᵀW_V a, from above", "√(η q_V t / K)", s, slow, constant=c),
              rate("(W_Q a)ᵀ(W_K a), from above", "σ_0² d exp(σ_1² d/q_V) (η q_V t/(σ_1² d K M))^(M/16q_V)", s,
-                  factor=slow_attention, constant=c)),
-        ),
-        Theorem(
-            f"{PAPER}/lemD.7", "Lemmas D.7 to D.9, initial products",
+                  factor=slow_attention, constant=c))),
+        Theorem(f"{PAPER}/lemD.7", "Lemmas D.7 to D.9, initial products",
             "Noise vectors and initial projections have their typical sizes.",
-            (at_least("dimension", "d >= Ω(log((2K+K')²N²M²/δ))", s.dimension, c * many),),
-        ),
-        Theorem(
-            f"{PAPER}/lemD.10", "Lemma D.10, samples per concept", "Every concept and sign has about N/(2K) samples.",
+            (at_least("dimension", "d >= Ω(log((2K+K')²N²M²/δ))", s.dimension, c * many),)),
+        Theorem(f"{PAPER}/lemD.10", "Lemma D.10, samples per concept", "A concept and sign has about N/(2K) samples.",
             (at_least("samples", "N >= Ω(K log(1/δ))", s.samples, c * s.concepts * sure),
              at_least("concepts", "K >= Ω(log(1/δ))", s.concepts, c * sure)),
-            (rate("samples per concept and sign", "N/(2K)", s, {"samples": 1, "concepts": -1}, lambda at: 0.5),),
-        ),
-        Theorem(
-            f"{PAPER}/lemD.11", "Lemma D.11, common tokens per concept",
+            (rate("samples per concept and sign", "N/(2K)", s, {"samples": 1, "concepts": -1}, lambda at: 0.5),)),
+        Theorem(f"{PAPER}/lemD.11", "Lemma D.11, common tokens per concept",
             "Every common token is seen with every concept.",
             (at_least("samples", "N >= Ω(K K' log(1/δ)/M)", s.samples,
-                      c * s.concepts * s.common_tokens * sure / s.common_length),),
-        ),
+                      c * s.concepts * s.common_tokens * sure / s.common_length),)),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, the embedded model itself."""
+"""`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, the embedded model."""
 
 import dataclasses
 import json

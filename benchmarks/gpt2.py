@@ -1,8 +1,10 @@
-"""Seconds for the trainings of GPT-2 at the paper profile, in float32 and with bfloat16 gradients, observed as in the figures.
+"""Seconds for the trainings of GPT-2 at the paper profile, in float32 and with bfloat16 gradients, observed as in
+the figures.
 
-    python benchmarks/gpt2.py [--seeds 32] [--only 50] [--papers nonlinear-icl,...] [--width 64] [--out benchmarks/gpt2.md]
+    python benchmarks/gpt2.py [--seeds 32] [--only 50] [--papers nonlinear-icl,...] [--width 64] [--out FILE]
 
-With `--only N` the first N steps are run and the time of the whole training is extrapolated: an estimate, and it says so.
+With `--only N` the first N steps are run and the time of the whole training is extrapolated: an estimate, and it says
+so.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] =
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Seconds of the first call and of the training, its steps, and the mean loss over the last stretch and all seeds."""
+    """Seconds of the first call and of the training, its steps, and the mean loss over the last stretch and all
+    seeds.
+    """
 
     first: float
     training: float
@@ -79,7 +83,8 @@ def main() -> None:
         f"`benchmarks/gpt2.py` on {device}, JAX {jax.__version__}: 3 layers, 2 heads, width {arguments.width}, "
         f"{arguments.seeds} seeds at once.",
         "",
-        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss | note |",
+        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss "
+        "| note |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for paper in arguments.papers.split(","):
@@ -92,7 +97,8 @@ def main() -> None:
             note = "measured" if found.steps == whole else f"estimated from {found.steps} steps"
             rate = arguments.seeds * found.steps / found.training
             lines.append(
-                f"| {paper} | {'bfloat16' if half else 'float32'} | {whole} | {found.first:.1f} | {total:.1f} | {rate:,.0f} | "
+                f"| {paper} | {'bfloat16' if half else 'float32'} | {whole} | {found.first:.1f} | {total:.1f} | "
+                f"{rate:,.0f} | "
                 f"{found.loss:.4f} | {note} |"
             )
             print(lines[-1], flush=True)

@@ -2,9 +2,9 @@
 
     python benchmarks/identical.py BEFORE AFTER
 
-Every variable of every experiment that both runs have is compared bit by bit (dimensions of length 1 may come or go), then the
-number per seed behind every check of BEFORE is looked for among the parts of AFTER. BEFORE may be a run of iclab 0.1, whose
-claims.json has rows. The status is 1 if a variable that both have differs.
+Every variable of every experiment that both runs have is compared bit by bit (dimensions of length 1 may come or go),
+then the number per seed behind every check of BEFORE is looked for among the parts of AFTER. BEFORE may be a run of
+iclab 0.1, whose claims.json has rows. The status is 1 if a variable that both have differs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import xarray as xr
 
 
 def datasets(run: Path) -> dict[str, xr.Dataset]:
-    """Results by "paper/experiment", without dimensions of length 1; those of untrained models and of pieces left out."""
+    """Results by "paper/experiment", without dimensions of length 1; those of untrained models and of pieces left
+    out.
+    """
     found = {}
     for path in sorted((run / "results").rglob("*.nc")):
         name = path.relative_to(run / "results").with_suffix("").as_posix()
@@ -64,7 +66,10 @@ def main(before: Path, after: Path) -> int:
         gone = [f"{name}: {v}" for name in shared for v in old[name].data_vars if v not in new[name].data_vars]
         gone += [name for name in old if name.startswith(f"{paper}/") and name not in new]
         differing += len(wrong)
-        print(f"{paper}: {len(shared)} experiments, {len(pairs)} variables in both, {len(pairs) - len(wrong)} bit-identical")
+        print(
+            f"{paper}: {len(shared)} experiments, {len(pairs)} variables in both, {len(pairs) - len(wrong)} "
+            "bit-identical"
+        )
         for line in wrong:
             print(f"  DIFFERS {line}")
         for line in gone:
@@ -72,7 +77,10 @@ def main(before: Path, after: Path) -> int:
         known = {json.dumps(values) for own, _, values in checks(after) if own == paper}
         mine = [(name, values) for own, name, values in checks(before) if own == paper]
         kept = [name for name, values in mine if json.dumps(values) in known]
-        print(f"  {len(kept)} of {len(mine)} statistics of the checks before are among those after, bit by bit; the others:")
+        print(
+            f"  {len(kept)} of {len(mine)} statistics of the checks before are among those after, bit by bit; "
+            "the others:"
+        )
         for name, _ in [entry for entry in mine if json.dumps(entry[1]) not in known]:
             print(f"    {name}")
     return int(differing > 0)

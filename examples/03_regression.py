@@ -1,8 +1,9 @@
 """Linear regression in context: one layer of linear attention beside ridge regression and least squares.
 
-Known: one trained layer takes one step of gradient descent, of a size that fits the length N it was trained on (von Oswald et
-al. 2022; Ahn et al. 2023). Zhang, Frei, Bartlett (2023) give it: with x, w ~ N(0, I_d) and noise σ the layer answers
-(γ/n) Σ_i y_i x_i·x with γ = 1/(1 + (d+1+σ²)/N), so that at test length n, where E (XᵀX/n)² = (1 + (d+1)/n) I, its error is
+Known: one trained layer takes one step of gradient descent, of a size that fits the length N it was trained on (von
+Oswald et al. 2022; Ahn et al. 2023). Zhang, Frei, Bartlett (2023) give it: with x, w ~ N(0, I_d) and noise σ the layer
+answers (γ/n) Σ_i y_i x_i·x with γ = 1/(1 + (d+1+σ²)/N), so that at test length n, where E (XᵀX/n)² = (1 + (d+1)/n) I,
+its error is
 
     R(n) = d (1 - 2γ + γ² (1 + (d+1)/n)) + γ² σ² d/n + σ².
 
@@ -17,7 +18,21 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import BaseWorld, Check, Cosine, Recipe, Training, above, below, claim, make_prompt, regression, static
+from iclab.authoring import (
+    BaseWorld,
+    Cosine,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    above,
+    apply,
+    below,
+    make_prompt,
+    measured,
+    regression,
+    static,
+)
 from iclab.models.linear_transformer import LinearTransformerSettings
 
 d, N, LENGTHS = 5, 20, (5, 10, 20, 40, 80)
@@ -32,7 +47,11 @@ class Settings:
     prompts: int = 10_000
 
 
-settings = {"smoke": Settings(steps=20, prompts=500), "quick": Settings(), "paper": Settings(steps=10_000, prompts=100_000)}
+settings = {
+    "smoke": Settings(steps=20, prompts=500),
+    "quick": Settings(),
+    "paper": Settings(steps=10_000, prompts=100_000),
+}
 
 
 class Regression(BaseWorld):
@@ -80,18 +99,20 @@ def experiment(lab):
     return tested.assign(theory=risk + 0 * tested["attention"]).to_dataarray("fit", "squared_error").to_dataset()
 
 
-def ratio(results, other):
+errors = measured("experiment", "squared_error")
+
+
+def over(other):
     """The error of attention over that of another fit."""
-    errors = results["experiment"]["squared_error"]
-    return errors.sel(fit="attention", drop=True) / errors.sel(fit=other, drop=True)
+    return apply(lambda e: e.sel(fit="attention", drop=True) / e.sel(fit=other, drop=True), errors)
 
 
-claims = [
-    claim("one-step", "Its error is that of one fitted step of gradient descent, at every length.",
-          Check("largest |measured / R(n) - 1|", below(0.1), lambda r: abs(ratio(r, "theory") - 1).max("length")),
-          source="Zhang, Frei, Bartlett 2023"),
-    claim("not-ridge", "With more examples than d it stays behind ridge regression, the more so the longer the context.",
-          Check("error / error of ridge, 80 examples", above(2), lambda r: ratio(r, "ridge").sel(length=80)),
-          Check("the same, smallest over lengths", above(1), lambda r: ratio(r, "ridge").min("length")),
-          source="von Oswald et al. 2022; Garg et al. 2022"),
+statements = [
+    Statement("one-step", "Zhang, Frei, Bartlett 2023",
+              "Its error is that of one fitted step of gradient descent, at every length.",
+              (Part("largest |measured / R(n) - 1|", abs(over("theory") - 1).max("length"), below(0.1)),)),
+    Statement("not-ridge", "von Oswald et al. 2022; Garg et al. 2022",
+              "With more examples than d it stays behind ridge regression, the more so the longer the context.",
+              (Part("error / error of ridge, 80 examples", over("ridge").sel(length=80), above(2)),
+               Part("the same, smallest over lengths", over("ridge").min("length"), above(1)))),
 ]  # fmt: skip

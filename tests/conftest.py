@@ -40,14 +40,18 @@ def run(tmp_path_factory, compiled_programs):
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_module():
-    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a process."""
+    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a
+    process.
+    """
     yield
     jax.clear_caches()
 
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """`command("list", "nonlinear-icl")` is that command, in this process: its status, what it prints and what it complains."""
+    """`command("list", "nonlinear-icl")` is that command, in this process: its status, what it prints and what it
+    complains.
+    """
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])

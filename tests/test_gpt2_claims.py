@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import xarray as xr
-
 from iclab.claims import judge
+
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import gpt2 as chain
 from iclab.papers.mamba_outliers import gpt2 as mamba
@@ -20,7 +20,9 @@ JITTER = xr.DataArray(1 + 0.01 * np.arange(SEEDS), dims="seed", coords={"seed": 
 
 
 def grid(values, **coordinates):
-    return xr.DataArray(np.asarray(values, float), dims=tuple(coordinates), coords={k: list(v) for k, v in coordinates.items()})
+    return xr.DataArray(
+        np.asarray(values, float), dims=tuple(coordinates), coords={k: list(v) for k, v in coordinates.items()}
+    )
 
 
 def verdicts(module, paper, results):
@@ -52,7 +54,9 @@ def test_figure_3b_wants_shorter_contexts_for_larger_fractions(needed, verdict):
     lengths = [length for length in LENGTHS if length <= 20]
     error = np.where(np.array(lengths) >= np.array(needed)[:, None], 0.01, 0.2)
     one = grid(error, fraction=FRACTIONS, length=lengths) * JITTER
-    both = xr.concat([xr.concat([one] * 2, xr.Variable("domain", ["in", "out"]))] * 2, xr.Variable("setting", list(CONTEXTS)))
+    both = xr.concat(
+        [xr.concat([one] * 2, xr.Variable("domain", ["in", "out"]))] * 2, xr.Variable("setting", list(CONTEXTS))
+    )
     found = verdicts(nonlinear, "nonlinear-icl", {"gpt2-lengths": xr.Dataset({"error": both, "hinge": both})})
     assert set(found) == {f"fig3b-gpt2{key}{kind}" for key in ("", "-varied") for kind in ("", "-hinge")}
     assert set(found.values()) == {verdict}
@@ -88,7 +92,9 @@ def test_pruning_must_hurt_in_no_layer_and_largest_first_must_hurt(hurt, verdict
     assert found == {f"beyond-gpt2-pruning-{domain}": verdict for domain in ("in", "out")}
 
 
-@pytest.mark.parametrize(("level", "outliers", "figure"), [(0.001, "reproduced", "reproduced"), (0.3, "differs", "differs")])
+@pytest.mark.parametrize(
+    ("level", "outliers", "figure"), [(0.001, "reproduced", "reproduced"), (0.3, "differs", "differs")]
+)
 def test_outliers_are_judged_against_the_bounds_of_mamba_and_the_linear_transformer(level, outliers, figure):
     shape = {"tasks": mamba.SEEN, "rule": RULES, "magnitude": MAGNITUDES, "fraction": ALPHAS}
     error = grid(np.full([len(v) for v in shape.values()], level), **shape) * JITTER
@@ -101,7 +107,9 @@ def test_outliers_are_judged_against_the_bounds_of_mamba_and_the_linear_transfor
     }
     found = verdicts(mamba, "mamba-outliers", results)
     assert len(found) == 8
-    assert {name: verdict for name, verdict in found.items() if verdict != (figure if "fig1" in name else outliers)} == {}
+    assert {
+        name: verdict for name, verdict in found.items() if verdict != (figure if "fig1" in name else outliers)
+    } == {}
 
 
 def test_reasoning_steps_are_judged_on_the_seeds_that_gpt2_has():

@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[1]
 
 def order():
     text = (ROOT / "README.md").read_text().split("imports go down this list only.")[1]
-    return [name.removesuffix(".py").removesuffix("/") for name in re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)]
+    names = re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)
+    return [name.removesuffix(".py").removesuffix("/") for name in names]
 
 
 def imports(path):
@@ -22,9 +23,8 @@ def imports(path):
 def test_the_map_names_every_module_and_imports_go_down_it():
     names = order()
     package = ROOT / "src" / "iclab"
-    modules = {
-        path.stem if path.suffix else path.name for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))
-    }
+    there = [path for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))]
+    modules = {path.stem if path.suffix else path.name for path in there}
     assert modules == set(names)
     for path in package.rglob("*.py"):
         own = path.relative_to(package).parts[0].removesuffix(".py")

@@ -15,9 +15,9 @@ from iclab.answers import judge
 from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.language import loading
+from iclab.language.study.statements import pooled
 from iclab.library import select
 from iclab.papers import PAPERS
-from iclab.papers.language_model.statements import pooled
 from iclab.planning import PlanningEngine
 from iclab.statistics import interval, over_prompts
 
@@ -288,10 +288,10 @@ def test_it_has_no_theorems_and_says_so(command):
 def test_the_embedded_model_learns_capitals_in_context_and_starts_again_from_its_copy(monkeypatch):
     """Real weights: the conversion from GGUF, the copy in the cache, few-shot answers, a task vector that acts."""
     from iclab.language.edits import Patch
+    from iclab.language.study.asking import Bench, tasks, with_demonstrations
+    from iclab.language.study.settings import WORD_TESTS, Settings
+    from iclab.language.study.task_vectors import extract
     from iclab.language.words import LABEL_TASKS, MEANINGLESS, TWO_STEP_TASKS, WORD_TASKS, examples
-    from iclab.papers.language_model.asking import Bench, tasks, with_demonstrations
-    from iclab.papers.language_model.settings import WORD_TESTS, Settings
-    from iclab.papers.language_model.task_vectors import extract
 
     model = loading.load(loading.EMBEDDED)
     assert (model.depth, model.width, model.has_attention) == (30, 576, True)

@@ -1,7 +1,8 @@
 """Answers: what a run says about a statement, with all that the answer has to survive.
 
-Every part of every reading is judged twice by the same rule: on the trained models and on the same models before training. A
-theorem's hypotheses, at the settings that ran, stand beside its answer: where they are not met a theorem cannot fail.
+Every part of every reading is judged twice by the same rule: on the trained models and on the same models before
+training. A theorem's hypotheses, at the settings that ran, stand beside its answer: where they are not met a theorem
+cannot fail.
 
     holds              in every reading, and an untrained model would not pass
     holds if ...       in the readings that are named
@@ -13,33 +14,21 @@ theorem's hypotheses, at the settings that ran, stand beside its answer: where t
 from __future__ import annotations
 
 import dataclasses
-import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from iclab.errors import InputError, require
-from iclab.expressions import Expression, Results
+from iclab.errors import InputError, in_words, require
+from iclab.expressions import Expression, Results, require_labels
 from iclab.kinds import Finding, Outcome, Rule, describe
 from iclab.statements import Part, Reading, Statement
 from iclab.statistics import unit_of
+from iclab.tallies import Answer
 from iclab.theorems import Theorem
 
 SCHEMA = 2  # of claims.json
-
-
-class Answer(enum.StrEnum):
-    """What a run says about a statement."""
-
-    holds = "holds"
-    holds_if = "holds if"
-    in_part = "in part"
-    fails = "fails"
-    fails_in_scaling = "fails in scaling"
-    open = "open"
-    not_asked = "not asked"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +68,8 @@ class Read:
 
 
 Hypotheses = Callable[[str, Reading], Theorem | None]
-"""`hypotheses(name, reading)`: a theorem of the paper at the settings of a reading; None if there is none of this name."""
+"""`hypotheses(name, reading)`: a theorem of the paper at the settings of a reading; None if there is none of this name.
+"""
 
 
 def no_hypotheses(name: str, reading: Reading) -> Theorem | None:
@@ -97,7 +87,8 @@ def judge(
 ) -> dict[str, Any]:
     """The statement's entry in claims.json, without what only the run knows (profile, settings, seconds).
 
-    `control` are the same results of untrained models. With `attempted=False` (the smoke profile) numbers are given, but no answer.
+    `control` are the same results of untrained models. With `attempted=False` (the smoke profile) numbers are given,
+    but no answer.
     """
     reads = tuple(_read(statement, reading, results, control, hypotheses) for reading in statement.readings)
     answer, words = combine(statement, reads)
@@ -116,7 +107,7 @@ def judge(
         "readings": [_reading_entry(read, attempted) for read in reads],
         "ours": list(statement.ours),
         "afterwards": statement.afterwards,
-        "figure": statement.figure,
+        "figure": statement.figure or statement.name,
         "table": statement.table,
     }
 
@@ -162,7 +153,9 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
         if untrained and not architecture:
             return Answer.open, f"open: an untrained model passes too ({words})"
         return Answer.holds, f"{words}{', also untrained' if untrained else ''}"
-    told = " · ".join(f"{judged.part.name}: {judged.finding.words}{_also(judged)}" for judged in parts if not judged.holds)
+    told = " · ".join(
+        f"{judged.part.name}: {judged.finding.words}{_also(judged)}" for judged in parts if not judged.holds
+    )
     words = told if several else f"{parts[0].finding.words}{_also(parts[0])}"
     missing = ", ".join(condition.name for condition in unmet)
     excused = f" · the theorem's hypotheses are not met ({missing})" if failed and unmet else ""
@@ -176,7 +169,10 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
 
 
 def _also(judged: Judged) -> str:
-    return " (also untrained)" if judged.untrained else ""
+    """What an untrained model says, where it passes."""
+    if not judged.untrained:
+        return ""
+    return " (also untrained)" if judged.holds else " (an untrained model passes)"
 
 
 def _named(read: Read) -> str:
@@ -209,7 +205,9 @@ def _judged(statement: Statement, part: Part, reading: Reading, results: Results
 
 
 def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict[str, xr.Dataset]:
-    """The results as a reading sees them: its experiments, variables and labels in the place of those that are named."""
+    """The results as a reading sees them: its experiments, variables and labels in the place of those that are
+    named.
+    """
     seen = {}
     for name in experiments:
         place = reading.place(name)
@@ -219,19 +217,21 @@ def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict
         for variable, other in reading.variables.items():
             if other in data:
                 data = data.assign({variable: data[other]})
-        seen[name] = data.sel({dim: label for dim, label in reading.at.items() if dim in data.dims})
+        at = {dim: label for dim, label in reading.at.items() if dim in data.dims}
+        require_labels(data, name, at)
+        seen[name] = data.sel(at)
     return seen
 
 
-def evaluated(statement: Statement, part: str, expression: Expression, reading: Reading, results: Results) -> xr.DataArray:
+def evaluated(
+    statement: Statement, part: str, expression: Expression, reading: Reading, results: Results
+) -> xr.DataArray:
     """An expression in a reading; what is not there is said in one sentence."""
     where = f"{statement.id}{f'[{reading.name}]' if reading.name else ''}, {part!r}"
     try:
         values = expression.evaluate(view(reading, expression.needs, results))
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    except KeyError as error:
-        raise InputError(f"{where}: {error.args[0] if error.args else error} is not there.") from error
+    except Exception as error:
+        raise InputError(f"{where}: {in_words(error)}") from error
     kind = type(values).__name__
     require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
     return values
@@ -240,7 +240,9 @@ def evaluated(statement: Statement, part: str, expression: Expression, reading: 
 def _values(
     statement: Statement, part: str, expression: Expression, rule: Rule, reading: Reading, results: Results
 ) -> xr.DataArray:
-    """The statistic, one number per seed (or per prompt, where nothing was trained), and per size where the rule has one."""
+    """The statistic, one number per seed (or per prompt, where nothing was trained), and per size where the rule has
+    one.
+    """
     values = evaluated(statement, part, expression, reading, results)
     unit = unit_of(values)
     kept = [unit, *([rule.dim] if rule.dim else [])]
@@ -303,16 +305,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value
-
-
-def tally(entries: Sequence[Mapping[str, Any]]) -> str:
-    """How many statements have which answer.
-
-    >>> tally([{"answer": "holds"}, {"answer": "open"}, {"answer": "holds"}])
-    '3 statements: 2 hold, 1 open'
-    """
-    words = {"holds": ("holds", "hold"), "holds if": ("holds if", "hold if"), "fails": ("fails", "fail"),
-             "fails in scaling": ("fails in scaling", "fail in scaling")}  # fmt: skip
-    counts = [(str(answer), sum(entry["answer"] == answer for entry in entries)) for answer in Answer]
-    told = [f"{count} {words.get(name, (name, name))[count > 1]}" for name, count in counts if count]
-    return f"{len(entries)} statement{'s' * (len(entries) != 1)}: {', '.join(told)}"

@@ -1,8 +1,8 @@
 """The laboratory bench: named trainings and evaluations over seeds, as labelled arrays.
 
 A paper's experiments are functions of a `Lab`. They ask it to train recipes and to evaluate the trained models in other
-worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is NaN in
-every result, so that nothing averages it.
+worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is
+NaN in every result, so that nothing averages it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Recipe:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes' own."""
+    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes'
+    own.
+    """
 
     name: str
     settings: tuple[str, ...]
@@ -70,9 +72,9 @@ class Trained:
 
     def model(self, seed: int, setting: str | None = None) -> Any:
         """The model of one member; `setting` chooses where there are several."""
-        number = self.settings.index(self.settings[0] if setting is None else setting) * len(self.seeds) + self.seeds.index(
-            seed
-        )
+        number = self.settings.index(self.settings[0] if setting is None else setting) * len(
+            self.seeds
+        ) + self.seeds.index(seed)
         return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, number))
 
     def only(self, setting: str) -> Trained:
@@ -89,11 +91,12 @@ class Trained:
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.
 
-    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and never
-    enters a random stream: a sweep's point has the numbers of the same settings alone.
+    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and
+    never enters a random stream: a sweep's point has the numbers of the same settings alone.
 
     An `untrained` bench is the control of every experiment: it is asked the same, and its models stay as they were
-    initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control that.
+    initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control
+    that.
     """
 
     def __init__(
@@ -132,11 +135,10 @@ class Lab:
     ) -> Trained:
         """Train every recipe (one, or several by name; each may be a function of the seed) with every seed.
 
-        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call with
-        the same name is free.
-        `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it was lowest, and the
-        history has that `best_step`. `at_most` takes the seeds below it only, for a training that costs much more than the
-        paper's others.
+        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call
+        with the same name is free. `best_of` names a recorded value; `Trained.at_best()` then gives the models at the
+        record where it was lowest, and the history has that `best_step`. `at_most` takes the seeds below it only, for a
+        training that costs much more than the paper's others.
         """
         name = f"{self.paper}-{name}"
         if name in self._trained:
@@ -176,7 +178,9 @@ class Lab:
             xr.Dataset(),
             states.best.model if states.best is not None else None,
         )
-        history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
+        history = _dataset(
+            trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)}
+        )
         shape = len(recipes), len(seeds)
         history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(shape))
         if states.best is not None:
@@ -199,9 +203,9 @@ class Lab:
     ) -> xr.Dataset:
         """The measure's mean over fresh prompts, for every member and every point of the grid `dims`.
 
-        `world(setting, seed, **coordinates)` is where it is tested (or one world for all);
-        `prepare(model, preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same
-        random draws, so differences along it are paired.
+        `world(setting, seed, **coordinates)` is where it is tested (or one world for all); `prepare(model,
+        preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same random
+        draws, so differences along it are paired.
         """
         prompts = min(prompts, CONTROL_PROMPTS) if self._untrained else prompts
         place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
@@ -219,7 +223,9 @@ class Lab:
         request = EvaluationRequest(f"{self._label}{trained.name}/{name}", measure, jobs, prompts, prepare)
         found = self._engine.evaluate(request, lambda fraction, _: self._progress(what, fraction))
         shape = [len(values) for values in dims.values()]
-        arrays = {key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()}
+        arrays = {
+            key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()
+        }
         return _dataset(trained, arrays, dims)
 
     def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -250,7 +256,9 @@ def _dataset(
     arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
     coordinates: Mapping[str, Sequence[Any]],
 ) -> xr.Dataset:
-    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis, numbered from 0."""
+    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis, numbered from
+    0.
+    """
     variables = {}
     axes: dict[str, Sequence[Any]] = {}
     for key, (dims, values) in arrays.items():

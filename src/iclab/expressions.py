@@ -3,12 +3,12 @@
     error = measured("sums", "error").sel(setting="standard")
     error.sel(total=slice(1, 2)).max("total")
 
-is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what a
-statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in the place of
-the one that is named, and a control can evaluate the same description on models that were never trained.
+is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what
+a statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in
+the place of the one that is named, and a control can evaluate the same description on models that were never trained.
 
-An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for everything
-else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
+An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for
+everything else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import xarray as xr
 
-from iclab.errors import InputError, in_words, nearest
+from iclab.errors import InputError, in_words, nearest, require
 
 Results = Mapping[str, xr.Dataset]
 
@@ -101,7 +101,10 @@ class Expression:
 
     def coordinate(self, name: str) -> Expression:
         """The values of a coordinate, as an array of its own."""
-        return Expression(operator.getitem, self, name)
+        return Expression(_coordinate, self, name)
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression is neither true nor false before it is evaluated; write (0 < x) & (x < 1).")
 
     def __abs__(self) -> Expression:
         return Expression(operator.abs, self)
@@ -170,7 +173,9 @@ class Measured(Expression):
         data = results[self.experiment]
         if self.variable not in data:
             known = [str(name) for name in data.variables]
-            raise InputError(f"the experiment {self.experiment!r} has no {self.variable!r}. {nearest(self.variable, known)}")
+            raise InputError(
+                f"the experiment {self.experiment!r} has no {self.variable!r}. {nearest(self.variable, known)}"
+            )
         return data[self.variable]
 
     def leaves(self) -> Iterator[Measured]:
@@ -203,21 +208,30 @@ def _value(argument: Any, results: Results) -> Any:
 def _call(data: Any, name: str, *arguments: Any, **options: Any) -> Any:
     """A method of an array; a label or a dimension that is not there is said in one sentence."""
     if name in ("sel", "isel"):
-        _require_labels(data, name, options)
+        require_labels(data, str(data.name or "the result"), options, by_label=name == "sel")
     with _explained(data, name):
         return getattr(data, name)(*arguments, **options)
 
 
-def _require_labels(data: xr.DataArray, name: str, at: Mapping[str, Any]) -> None:
+def _coordinate(data: xr.DataArray, name: str) -> xr.DataArray:
+    require(
+        name in data.coords or name in data.dims,
+        f"{data.name or 'the result'} has no coordinate {name!r}. {nearest(name, map(str, data.coords))}",
+    )
+    return data[name]
+
+
+def require_labels(data: xr.DataArray | xr.Dataset, what: str, at: Mapping[str, Any], *, by_label: bool = True) -> None:
+    """Refuse dimensions that the data do not have, and labels that are not there, in one sentence."""
     for dim, wanted in at.items():
         if dim not in data.dims:
-            known = [str(found) for found in (*data.dims, *data.coords)]
-            raise InputError(f"{data.name or 'the result'} has no dimension {dim!r}. {nearest(dim, known)}")
-        if name == "sel" and isinstance(wanted, str | int | float) and dim in data.coords:
+            known = dict.fromkeys(str(found) for found in (*data.dims, *data.coords))
+            raise InputError(f"{what} has no dimension {dim!r}. {nearest(dim, known)}")
+        if by_label and isinstance(wanted, str | int | float) and dim in data.coords:
             values = data[dim].values
-            if not (values == wanted).any():
+            if wanted not in values.tolist():
                 shown = ", ".join(str(value) for value in values[:12])
-                raise InputError(f"{data.name or 'the result'} has no {dim} = {wanted!r}; it has {shown}.")
+                raise InputError(f"{what} has no {dim} = {wanted!r}; it has {shown}.")
 
 
 @contextlib.contextmanager
@@ -226,4 +240,3 @@ def _explained(data: Any, name: str) -> Iterator[None]:
         yield
     except (KeyError, ValueError, IndexError) as error:
         raise InputError(f"{getattr(data, 'name', None) or 'the result'}.{name}(...): {in_words(error)}") from error
-

@@ -6,13 +6,14 @@
 | value | a printed number, "about 15 %" | the interval against the number with a stated tolerance |
 | order | larger, grows with, better than | a contrast or a trend, by at least the smallest effect that counts |
 | bound | X <= O(f), X >= Ω(f), "T = Θ(f) suffices" | the hidden constant c = X/f; over sizes, one-sided, its scaling |
-| rate | "linear in", Θ(f) where tightness is claimed | the exponent, two-sided; affine fits where the words are "linear in" |
+| rate | "linear in", Θ(f) where tightness is claimed | the exponent, two-sided; affine fits for "linear in" |
 | sufficiency | if (conditions) then small loss | the worst point inside the region |
 | existence | there is a set L, a constant C | what exists is searched for and reported with the answer |
 
-A rule is data with one method, `judge`: an array with one number per seed (per seed and size, where a rule speaks of sizes) in,
-a `Finding` out. All of it is pure. An answer is given only where the interval over seeds allows one: what was never reached, has
-too few seeds or straddles its rule is open, and a constant that one size cannot tell from a failure is open too.
+A rule is data with one method, `judge`: an array with one number per seed (per seed and size, where a rule speaks of
+sizes) in, a `Finding` out. All of it is pure. An answer is given only where the interval over seeds allows one: what
+was never reached, has too few seeds or straddles its rule is open, and a constant that one size cannot tell from a
+failure is open too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -58,6 +59,7 @@ class Finding:
     details: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 
+@runtime_checkable
 class Rule(Protocol):
     """What a part of a statement is judged by. `low` and `high` are where a picture shows it."""
 
@@ -117,7 +119,8 @@ class Range:
 class Bound:
     """X <= O(f) or X >= Ω(f), asked at one size: `size` is f there.
 
-    With a constant of 1 the bound holds or not; where it does not, one size cannot tell a larger constant from a failure.
+    With a constant of 1 the bound holds or not; where it does not, one size cannot tell a larger constant from a
+    failure.
     """
 
     size: float
@@ -163,13 +166,14 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """X grows like a power of a size, over several values of it: `exponent` in the coordinate `dim`, which `symbol` writes.
+    """X grows like a power of a size, over several values of it: `exponent` in the coordinate `dim`, which `symbol`
+    writes.
 
-    `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and "both" where
-    the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or an ε that goes to 0. For
-    a one-sided bound only what happens in that direction counts. `tolerance` is how far an exponent may be off; it is ours.
-    With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale` is f over size^exponent where it is
-    known, and the constant c is then reported.
+    `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and
+    "both" where the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or
+    an ε that goes to 0. For a one-sided bound only what happens in that direction counts. `tolerance` is how far an
+    exponent may be off; it is ours. With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale`
+    is f over size^exponent where it is known, and the constant c is then reported.
     """
 
     dim: str
@@ -182,8 +186,8 @@ class Scaling:
 
     @property
     def kind(self) -> str:
-        """A rate where the exponent itself is claimed, else a bound."""
-        return "rate" if self.side == "both" else "bound"
+        """A rate where the exponent itself is claimed, or "linear in"; else a bound."""
+        return "rate" if self.side == "both" or self.affine else "bound"
 
     @property
     def tolerance(self) -> float:
@@ -208,19 +212,36 @@ class Scaling:
         return (-np.inf, high) if allows_less else (low, np.inf)
 
     def __str__(self) -> str:
+        base = f"({self.symbol})" if " " in self.symbol else self.symbol
         if self.affine:
-            return f"affine in {self.symbol}^{self.exponent:.3g}"
+            return f"affine in {base}^{self.exponent:.3g}"
         sign = {"upper": "at most like", "lower": "at least like", "both": "like"}[self.side]
-        return f"{sign} {self.symbol}^{self.exponent:.3g}"
+        return f"{sign} {base}^{self.exponent:.3g}"
 
     def judge(self, values: xr.DataArray, bounds: tuple[float, float] = EVERYWHERE) -> Finding:
-        """Numbers over sizes and seeds; infinite where something was never reached."""
+        """Numbers over sizes and seeds; infinite where something was never reached.
+
+        A seed that diverged (at every size; for an affine fit, at one) is left out and counted.
+        """
+        rows = np.isnan(values.transpose("seed", self.dim).values)
+        lost = rows.any(axis=1) if self.affine else rows.all(axis=1)
+        finding = self._judge(values.isel(seed=np.flatnonzero(~lost)))
+        numbers = np.full(len(lost), np.nan)
+        if finding.values:
+            numbers[~lost] = finding.values
+        found = dataclasses.replace(finding.interval, lost=finding.interval.lost + int(lost.sum()))
+        return dataclasses.replace(finding, interval=found, values=tuple(numbers.tolist()) if finding.values else ())
+
+    def _judge(self, values: xr.DataArray) -> Finding:
+        """The same without the seeds that are lost."""
         reached = _reached(values, self.dim)
         sizes = np.asarray(values[self.dim].values, float)
-        details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": float(sizes.max() / sizes.min())}
+        factor = float(sizes.max() / sizes.min()) if sizes.min() > 0 else np.inf
+        details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": factor}
         nothing = Interval(np.nan, np.nan, np.nan, 0, values.sizes["seed"])
         if values.sizes["seed"] < 2:
-            return Finding(Outcome.open, "open: too few seeds", nothing, (), "seed", details)
+            words = "too few seeds" if values.sizes["seed"] else "no seed has a number"
+            return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details)
         if reached < min(FEW_SIZES, len(sizes)):
             words = f"open: reached at {reached} of {len(sizes)} values of {self.symbol} only"
             return Finding(Outcome.open, words if reached else "open: never reached", nothing, (), "seed", details)
@@ -230,7 +251,7 @@ class Scaling:
         found = interval(slopes.values)
         numbers = tuple(float(value) for value in slopes.values)
         if self.scale is not None:
-            details["constant"] = self._constant(values, sizes)
+            details |= self._constant(values, sizes)
         if not np.isfinite(found.low):
             return Finding(Outcome.open, "open: no exponent can be fitted", found, numbers, "seed", details)
         outcome = _compare(found, *self._ends())
@@ -247,13 +268,17 @@ class Scaling:
             return f"holds{constant}{loose}: {against}"
         return f"{outcome}: {against}{' crosses the rule' if outcome is Outcome.open else ''}"
 
-    def _constant(self, values: xr.DataArray, sizes: np.ndarray) -> float:
-        """The c that covers every size: the largest mean of X/f for an upper bound, the smallest for a lower one."""
+    def _constant(self, values: xr.DataArray, sizes: np.ndarray) -> dict[str, float]:
+        """The c that covers every size: the largest mean of X/f for an upper bound, the smallest for a lower one.
+
+        There is none where something was never reached, or a size has no number.
+        """
         assert self.scale is not None
         ratio = values.transpose(self.dim, "seed").values / (self.scale * sizes[:, None] ** self.exponent)
-        means = np.mean(np.where(np.isfinite(ratio), ratio, np.nan), axis=1)
-        known = means[np.isfinite(means)]
-        return float((np.min if self.side == "lower" else np.max)(known)) if len(known) else float("nan")
+        means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in ratio])
+        if not np.isfinite(means).all():
+            return {}
+        return {"constant": float((np.min if self.side == "lower" else np.max)(means))}
 
     def _affine(self, values: xr.DataArray, sizes: np.ndarray, details: dict[str, float]) -> Finding:
         """How much of the variance a + b · size^exponent explains, seed by seed; b must have its sign."""

@@ -1,4 +1,6 @@
-"""The papers that a command can use, and what ids mean: those built in, a user's file, what an installed package registers."""
+"""The papers that a command can use, and what ids mean: those built in, a user's file, what an installed package
+registers.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ GROUPS = ("papers", "theorems", "figures", "beyond")  # what `--only` takes
 class Library:
     """The papers that a command can use: those built in, those that packages register, and the files it was given.
 
-    `texts` are the sources of what is not built in, by paper: with them results of another source are never mixed in. `files`
-    are the paths of the files.
+    `texts` are the sources of what is not built in, by paper: with them results of another source are never mixed in.
+    `files` are the paths of the files.
     """
 
     papers: Mapping[str, Paper]
@@ -47,7 +49,8 @@ def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
         before = files.get(paper.id, found[0])
         require(
             paper.id not in papers or (paper.id in files and before == found[0]),
-            f"{found[0]}: the name {paper.id!r} is taken by {'a file' if paper.id in files else 'a paper'}; rename the file.",
+            f"{found[0]}: the name {paper.id!r} is taken by {'a file' if paper.id in files else 'a paper'}; "
+            "rename the file.",
         )
         papers[paper.id], texts[paper.id], files[paper.id] = paper, text, found[0]
         plain.append(f"{paper.id}/{found[1]}" if found[1] else paper.id)
@@ -68,11 +71,11 @@ def paper_from(name: str, text: str) -> Paper:
 def select(
     ids: Sequence[str], settings: Mapping[str, Any] | None = None, only: str = "", papers: Mapping[str, Paper] = PAPERS
 ) -> list[Statement]:
-    """The statements that these ids name: a paper, a statement, a prefix ("nonlinear-icl/fig2"), one reading of a statement
-    ("mamba-outliers/fig1a[exact,kappa=10]"). None: all.
+    """The statements that these ids name: a paper, a statement, a prefix ("nonlinear-icl/fig2"), one reading of a
+    statement ("mamba-outliers/fig1a[exact,kappa=10]"). None: all.
 
-    Rules follow from `settings` (by paper id; default: the quick profile's). `only` keeps one group: what is in the papers, their
-    theorems or their figures, or what is beyond them.
+    Rules follow from `settings` (by paper id; default: the quick profile's). `only` keeps one group: what is in the
+    papers, their theorems or their figures, or what is beyond them.
     """
     settings = settings or {}
     every = [s for paper in papers.values() for s in paper.statements(settings.get(paper.id, default_settings(paper)))]

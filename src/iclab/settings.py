@@ -1,4 +1,5 @@
-"""Settings by name, also those inside others: `gpt2` of a paper is a dataclass of its own, `gpt2.depth` a field of that.
+"""Settings by name, also those inside others: `gpt2` of a paper is a dataclass of its own, `gpt2.depth` a field of
+that.
 
 Whatever takes a name of a setting (`--set`, `--grid`, a manifest, a comparison of two runs) takes it in this form.
 """

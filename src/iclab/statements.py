@@ -1,9 +1,9 @@
 """Statements: what a paper says and numbers, as data that a run can answer.
 
-A statement (a theorem, a figure's panel) has parts where its sentence has several. A part is an expression over results with one
-number per seed and a rule of a kind (`iclab.kinds`). What the paper leaves open, and what decides, is a reading: another label,
-variable or experiment in the expressions, or other settings at which the experiments run once more. Which settings the paper
-does not print is said once per paper (`Unstated`).
+A statement (a theorem, a figure's panel) has parts where its sentence has several. A part is an expression over results
+with one number per seed and a rule of a kind (`iclab.kinds`). What the paper leaves open, and what decides, is a
+reading: another label, variable or experiment in the expressions, or other settings at which the experiments run once
+more. Which settings the paper does not print is said once per paper (`Unstated`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from iclab.kinds import Rule
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One thing that a statement says. `statistic` has one number per seed, and a dimension of sizes where the rule has one.
+    """One thing that a statement says. `statistic` has one number per seed, and a dimension of sizes where the rule has
+    one.
 
-    `bounds` is the statistic's possible range. `readings` names the readings that it belongs to, all if none. `found` is what a
-    statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons").
+    `bounds` is the statistic's possible range. `readings` names the readings that it belongs to, all if none. `found`
+    is what a statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons").
     """
 
     name: str
@@ -39,8 +40,8 @@ class Part:
 class Reading:
     """One way to fill what the paper leaves open; `why` says why it is plausible.
 
-    Expressions are read at these labels (`at`), with other variables and experiments in the place of those they name; with
-    `changes` the experiments run at other settings.
+    Expressions are read at these labels (`at`), with other variables and experiments in the place of those they name;
+    with `changes` the experiments run at other settings.
     """
 
     name: str
@@ -78,10 +79,11 @@ class Unstated:
 class Statement:
     """A statement of a paper, or of ours beyond it.
 
-    `source` is its name in print, `words` what it says. `hypotheses` names the theorem whose conditions stand beside the answer,
-    the one of the statement's own name if none. `ours` are choices that only this statement depends on. `afterwards` says what of its
-    rule or statistic was chosen after a result had been seen, and why. `architecture` is the reason why an untrained model may
-    pass: then the statement is not about learning. `beyond`: the paper does not ask this; it is counted apart.
+    `source` is its name in print, `words` what it says. `hypotheses` names the theorem whose conditions stand beside
+    the answer, the one of the statement's own name if none. `ours` are choices that only this statement depends on.
+    `afterwards` says what of its rule or statistic was chosen after a result had been seen, and why. `architecture` is
+    the reason why an untrained model may pass: then the statement is not about learning. `beyond`: the paper does not
+    ask this; it is counted apart.
     """
 
     id: str

@@ -1,9 +1,9 @@
 """A theorem as data: conditions that hold or fail by a factor, and rates with their exponents.
 
-A paper's module has a frozen dataclass `Symbols`, the numbers its theorems speak of under the names of the settings, each with
-the paper's letter, and `theorems(symbols, constant)`. Every Ω, O, Θ, ≳, ≲ hides a constant; it is the parameter `constant`, the
-same one everywhere, 1 unless told otherwise: thresholds are `constant` times what stands in the brackets. Inequalities that the
-paper writes without such a sign get no constant.
+A paper's module has a frozen dataclass `Symbols`, the numbers its theorems speak of under the names of the settings,
+each with the paper's letter, and `theorems(symbols, constant)`. Every Ω, O, Θ, ≳, ≲ hides a constant; it is the
+parameter `constant`, the same one everywhere, 1 unless told otherwise: thresholds are `constant` times what stands in
+the brackets. Inequalities that the paper writes without such a sign get no constant.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def above(name: str, formula: str, value: float, threshold: float) -> Condition:
 class Rate:
     """A predicted law.
 
-    `exponents` are the powers as the paper writes them, by name of a symbol (or of a quantity derived from symbols, such as
-    1 - p_a); logarithms and other factors are not in them. `local` are the slopes d log value / d log symbol at these
-    settings, with everything in them: what a log-log fit over a narrow range would measure.
+    `exponents` are the powers as the paper writes them, by name of a symbol (or of a quantity derived from symbols,
+    such as 1 - p_a); logarithms and other factors are not in them. `local` are the slopes d log value / d log symbol at
+    these settings, with everything in them: what a log-log fit over a narrow range would measure.
     """
 
     name: str
@@ -117,7 +117,9 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class SymbolsBase:
-    """The numbers that a paper's theorems speak of. `DERIVED` names the properties that are symbols too, with their letters."""
+    """The numbers that a paper's theorems speak of. `DERIVED` names the properties that are symbols too, with their
+    letters.
+    """
 
     DERIVED: ClassVar[Mapping[str, str]] = {}
 
@@ -130,6 +132,12 @@ class SymbolsBase:
 def symbol(letter: str) -> Any:
     """A field of `Symbols` with the paper's letter."""
     return dataclasses.field(metadata={"letter": letter})
+
+
+def shared(symbols: type[SymbolsBase], settings: Any) -> dict[str, Any]:
+    """The symbols that are settings of the same name, with their values."""
+    names = [field.name for field in dataclasses.fields(symbols)]
+    return {name: getattr(settings, name) for name in names if hasattr(settings, name)}
 
 
 def inverse(value: float) -> float:

@@ -1,6 +1,6 @@
 """Everything that a paper needs, built in or in a user's own file, in one place.
 
-    from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, errors, make_prompt, measured, static
+    from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, errors, measured, static
 
 What a file may define is listed in `iclab.authoring.module`; `iclab new` writes one that runs.
 """
@@ -45,10 +45,11 @@ def static(default: Any) -> Any:
 
 
 __all__ = [
-    "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Cosine", "Criterion", "Custom", "Dots", "Experiment", "Expression", "Lab",
-    "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe", "Results", "Scaling", "Statement", "Table",
-    "Trained", "Training", "Unstated", "above", "apply", "below", "big_o", "cross_entropy", "curve", "dots", "errors", "expect",
-    "first_below", "geometric", "gridded", "hinge", "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt",
-    "measured", "omega", "panels", "picture", "regression", "require", "require_fraction", "require_positive", "required",
-    "smaller", "squared", "static", "suffices", "swept", "threshold", "trend", "within",
+    "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Cosine", "Criterion", "Custom", "Dots", "Experiment",
+    "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe",
+    "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
+    "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "first_below", "geometric", "gridded", "hinge",
+    "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
+    "picture", "regression", "require", "require_fraction", "require_positive", "required", "smaller", "squared",
+    "static", "suffices", "swept", "threshold", "trend", "within",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 """What happens inside a model on a few prompts while it trains, for the page's mechanism explorer.
 
-A paper looks at the same few prompts at every record of a small training of its own: an observer (`watching`) runs its look
-on them, and `Exploration` is what the page then shows. Arrays have the axes switch (outliers off or on, say), member, moment,
-stage (of a reasoning), prompt and item (a token).
+A paper looks at the same few prompts at every record of a small training of its own: an observer (`watching`) runs its
+look on them, and `Exploration` is what the page then shows. Arrays have the axes switch (outliers off or on, say),
+member, moment, stage (of a reasoning), prompt and item (a token).
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ Look = Callable[[Any, Prompt], Mapping[str, Array]]
 
 
 def watching(look: Look) -> Observer:
-    """An observer that looks at the same prompts of every watched world: "name@switch@prompt@..." for what the look names."""
+    """An observer that looks at the same prompts of every watched world: "name@switch@prompt@..." for what the look
+    names.
+    """
 
     def observe(model: Any, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
         keys = jax.random.split(member_key("explorer", 0), PROMPTS)  # the same prompts for every member
 
         def one(world: Any) -> Mapping[str, Array]:
-            return jax.vmap(lambda index, prompt_key: look(model, world.sample(prompt_key, index)))(jnp.arange(PROMPTS), keys)
+            return jax.vmap(lambda index, prompt_key: look(model, world.sample(prompt_key, index)))(
+                jnp.arange(PROMPTS), keys
+            )
 
         found = [one(world) for world in member.watched]
         return {_named(name): jnp.stack([part[name].astype(float) for part in found]) for name in found[0]}
@@ -69,7 +73,9 @@ class Panel:
 
 @dataclasses.dataclass(frozen=True)
 class Exploration:
-    """What the explorer of a paper shows. `lines` are numbers along training, `said` the answer in words; five axes each."""
+    """What the explorer of a paper shows. `lines` are numbers along training, `said` the answer in words; five axes
+    each.
+    """
 
     about: str
     steps: Sequence[int]

@@ -1,7 +1,8 @@
-"""Power laws that theorems predict: an experiment, a part of a statement, a row of a table and a panel from one piece of data.
+"""Power laws that theorems predict: an experiment, a part of a statement, a row of a table and a panel from one piece
+of data.
 
-A law says: the time (or number of examples) needed grows like a power of a setting. What is needed is read off curves by a
-criterion that is part of the law; several criteria stand side by side in the table, the first one decides.
+A law says: the time (or number of examples) needed grows like a power of a setting. What is needed is read off curves
+by a criterion that is part of the law; several criteria stand side by side in the table, the first one decides.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ TITLE = "Predicted exponents against measured ones, by every criterion; the firs
 class Law:
     """What is needed (`what`) is a power of a setting: `exponent` in `symbol`.
 
-    `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied to `variable`
-    along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and `towards` say what the
-    paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts the others. `rivals` are other
-    exponents, by where they come from.
+    `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied
+    to `variable` along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and
+    `towards` say what the paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts
+    the others. `rivals` are other exponents, by where they come from.
     """
 
     experiment: str
@@ -60,6 +61,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model
 
     @property
     def over(self) -> str:
@@ -74,7 +76,8 @@ class Law:
     def needed(self, criterion: Criterion | None = None) -> Expression:
         """What was needed, by coordinate and seed; by the first criterion if none is given."""
         chosen = criterion or next(iter(self.criteria.values()))
-        return apply(passages, measured(self.experiment, self.variable), self.over, self.along, chosen, self.coordinate)
+        curves = measured(self.experiment, self.variable).sel(**self.at)
+        return apply(passages, curves, self.over, self.along, chosen, self.coordinate)
 
     def part(self, name: str = "", readings: tuple[str, ...] = ()) -> Part:
         """The law as a part of a statement."""
@@ -87,7 +90,9 @@ class Law:
     def trained(
         self, recipe: Callable[[Any], Recipe], record_at: Callable[[Any], Sequence[int]], cost: float = 15
     ) -> Experiment:
-        """The experiment: `recipe(settings)` trained at every value of the setting, unwatched, recorded at `record_at(settings)`."""
+        """The experiment: `recipe(settings)` trained at every value of the setting, unwatched, recorded at
+        `record_at(settings)`.
+        """
 
         def run(lab: Lab) -> xr.Dataset:
             at = {value: dataclasses.replace(lab.settings, **{self.setting: value}) for value in self.values}
@@ -99,7 +104,11 @@ class Law:
 
 
 def passages(
-    curve: xr.DataArray, dim: str, along: str, criterion: Criterion, coordinate: Callable[[np.ndarray], np.ndarray] | None
+    curve: xr.DataArray,
+    dim: str,
+    along: str,
+    criterion: Criterion,
+    coordinate: Callable[[np.ndarray], np.ndarray] | None,
 ) -> xr.DataArray:
     """When curves meet a criterion, over what the law is a power of."""
     curve = curve.isel({along: np.flatnonzero(curve[along].values > 0)})  # no training loss before the first step
@@ -109,7 +118,9 @@ def passages(
 
 
 def law_table(laws: Mapping[str, Law], results: Results) -> Table:
-    """Every law by every criterion: predicted and measured exponent, curvature, rivals, censoring, calibrated prediction."""
+    """Every law by every criterion: predicted and measured exponent, curvature, rivals, censoring, calibrated
+    prediction.
+    """
     rows = [
         _row(name, law, words, law.needed(criterion).evaluate(results))
         for name, law in laws.items()
@@ -166,7 +177,9 @@ def swept(history: xr.Dataset, dim: str, values: Sequence[Any]) -> xr.Dataset:
 
 
 def gridded(data: xr.Dataset, grid: Mapping[str, Sequence[Any]]) -> xr.Dataset:
-    """Results whose settings are the points of a grid, the last name varying fastest: its dimensions instead of "setting"."""
+    """Results whose settings are the points of a grid, the last name varying fastest: its dimensions instead of
+    "setting".
+    """
     shape = tuple(len(values) for values in grid.values())
     variables = {}
     for name, values in data.data_vars.items():

@@ -1,11 +1,12 @@
-"""A paper as a module writes it down: a user's file, a package, or a folder of `iclab.papers`. All are read by this code.
+"""A paper as a module writes it down: a user's file, a package, or a folder of `iclab.papers`. All are read by this
+code.
 
 | name | what it is |
 |---|---|
 | settings | a frozen dataclass whose fields can be set and swept, or one for each profile by name |
 | experiment(lab), or experiments | a function that returns an xarray Dataset, or several by name |
 | statements | a sequence of statements, or a function of the settings that returns one |
-| figures, tables | functions of (results, settings) by name; a statement without a figure gets one of its parts and rules |
+| figures, tables | functions of (results, settings) by name; a statement without a figure gets one of its parts |
 | symbols(settings), theorems(symbols, constant) | conditions and rates, for `iclab theory` and beside the answers |
 | unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
@@ -71,7 +72,8 @@ def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
     for run in found.values():
         require(
             callable(run) or isinstance(run, Experiment),
-            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or `experiments`, several "
+            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or "
+            "`experiments`, several "
             "of them by name).",
         )
     given = {name: run if isinstance(run, Experiment) else Experiment(run) for name, run in found.items()}
@@ -109,7 +111,10 @@ def _statements(
     def statements(settings: Any) -> tuple[Statement, ...]:
         found = given(settings) if callable(given) else given
         several = isinstance(found, Sequence) and all(isinstance(entry, Statement) for entry in found)
-        require(several, f"{where}: `statements` must be a list of statements, or a function of the settings that returns one.")
+        require(
+            several,
+            f"{where}: `statements` must be a list of statements, or a function of the settings that returns one.",
+        )
         ids = [entry.id for entry in found]
         require(len(set(ids)) == len(ids), f"{where}: two statements have the same name.")
         return tuple(_completed(name, where, entry, experiments) for entry in found)
@@ -126,7 +131,18 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
     names = [reading.name for reading in statement.readings]
     require(len(set(names)) == len(names) > 0, f"{where}: two readings of {own} have the same name, or it has none.")
     for reading in names:
-        require(not set(reading) & set("/[]@ "), f"{where}: {reading!r} is no name for a reading of {own}; use one word.")
+        require(
+            not set(reading) & set("/[]@ "), f"{where}: {reading!r} is no name for a reading of {own}; use one word."
+        )
+        asked = [part.name for part in statement.parts if not part.readings or reading in part.readings]
+        require(bool(asked), f"{where}: no part of {own} belongs to the reading {reading!r}.")
+        require(len(set(asked)) == len(asked), f"{where}: two parts of {own} have the same name.")
+    for part in statement.parts:
+        require(
+            not part.readings or set(part.readings) & set(names),
+            f"{where}: the part {part.name!r} of {own} belongs to the readings {', '.join(part.readings)}, which are "
+            f"none of its own. {nearest(', '.join(part.readings), names)}",
+        )
     for need in (need.partition("@")[0] for need in statement.needs()):
         require(need in experiments, f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
     return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")

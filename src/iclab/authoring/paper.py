@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from iclab.authoring.exploration import Exploration
+from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.expressions import Results
 from iclab.statements import Reading, Statement, Table, Unstated
@@ -33,7 +34,9 @@ PROFILES = {
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time left."""
+    """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time
+    left.
+    """
 
     run: Callable[[Lab], xr.Dataset]
     cost: float = 1.0
@@ -41,19 +44,21 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """One paper, as `iclab.authoring.module` reads it. `settings[profile]` is a frozen dataclass whose fields `--set` changes.
+    """One paper, as `iclab.authoring.module` reads it. `settings[profile]` is a frozen dataclass whose fields `--set`
+    changes.
 
-    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and rates;
-    a paper without theorems has neither. `unstated` are the settings that the paper does not print, with plausible values, and
-    in plain words what is no setting.
+    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and
+    rates; a paper without theorems has neither. `unstated` are the settings that the paper does not print, with
+    plausible values, and in plain words what is no setting.
 
     `equation` is the model, in LaTeX. `explore(history, settings)` is what the page's explorer shows of the experiment
     "explorer", which no statement needs and which runs with a few seeds where the whole paper is asked for.
 
-    `check(settings)` may refuse settings before anything is run or written, where building them takes more than a moment.
-    `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
+    `check(settings)` may refuse settings before anything is run or written, where building them takes more than a
+    moment. `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
 
-    `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but once.
+    `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but
+    once.
     """
 
     id: str
@@ -88,5 +93,8 @@ def variants(statements: Sequence[Statement]) -> dict[str, Reading]:
         for reading in statement.readings:
             if reading.changes:
                 same = found.setdefault(reading.name, reading)
-                assert same.changes == reading.changes, f"two readings are called {reading.name!r}"
+                require(
+                    same.changes == reading.changes,
+                    f"{statement.id}: another reading with other settings is called {reading.name!r}, too.",
+                )
     return found

@@ -4,15 +4,15 @@
         error = measured("sums", "error").sel(setting="standard")
         return picture(results, Lines("3(A) 0-1 error", error, "total", x="S₁", rules={"0.01": 0.01}))
 
-A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the data
-(`labelled`) unless a panel says otherwise.
+A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the
+data (`labelled`) unless a panel says otherwise.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -31,6 +31,7 @@ from iclab.statistics.fits import fit_exponent, fittable
 LABEL = "long_name"
 COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
 MOST_PANELS = 6
+MOST_TICKS = 6
 Data = Expression | Mapping[str, Expression]
 
 
@@ -48,6 +49,7 @@ def label_of(data: xr.DataArray, name: str | None = None) -> str:
     return str(own.attrs.get(LABEL) or COMMON.get(plain, plain.replace("_", " ")))
 
 
+@runtime_checkable
 class Panel(Protocol):
     """One panel of a figure."""
 
@@ -67,19 +69,31 @@ def picture(
 ) -> Figure:
     """A figure of these panels, in rows of `columns` (one row if not given)."""
     there = [panel for panel in shown if panel.needs() <= set(results)]
-    figure, axes = panels(len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns)
+    figure, axes = panels(
+        len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns
+    )
     for axis, panel in zip(axes, there, strict=True):
         panel.draw(axis, results)
+    _share_legend(axes)
     return figure
+
+
+def _share_legend(axes: Sequence[Axes]) -> None:
+    """Panels that all name the same things share the first one's legend."""
+    legends = [legend for axis in axes if (legend := axis.get_legend()) is not None]
+    if len(legends) == len(axes) and len({tuple(text.get_text() for text in one.get_texts()) for one in legends}) == 1:
+        for legend in legends[1:]:
+            legend.remove()
 
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
     """Means over seeds with their intervals against the coordinate `along`.
 
-    `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label` is the
-    label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them. `seeds` adds every
-    seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are logarithmic ("x", "y", "xy").
+    `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label`
+    is the label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them.
+    `seeds` adds every seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are
+    logarithmic ("x", "y", "xy").
     """
 
     title: str
@@ -200,7 +214,8 @@ class Power:
                 formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
         else:
             axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
-        axis.set_xticks(x, [f"{value:.3g}" for value in x])
+        ticks = x[:: -(-len(x) // MOST_TICKS)]
+        axis.set_xticks(ticks, [f"{value:.0f}" if value >= 1000 else f"{value:.3g}" for value in ticks])
         axis.set_xticks([], minor=True)
         axis.set_xlabel(self.rule.symbol)
         axis.set_ylabel(self.y)
@@ -266,7 +281,9 @@ def _seeds(axis: Axes, part: Part, found: Mapping[str, xr.DataArray]) -> None:
     low, high = min([low, *ends]), max([high, *ends])
     margin = 0.08 * (high - low) or 0.1
     axis.set_ylim(low - margin, high + margin)
-    axis.axhspan(max(part.rule.low, low - margin), min(part.rule.high, high + margin), color=COLOURS[2], alpha=0.12, lw=0)
+    axis.axhspan(
+        max(part.rule.low, low - margin), min(part.rule.high, high + margin), color=COLOURS[2], alpha=0.12, lw=0
+    )
     for end in ends:
         threshold(axis, end, f"{end:.3g}")
     axis.set_xticks(range(len(found)), list(found))

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.authoring.exploration import Exploration, Panel, arrange, binary, members, signed, truth
+from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.prompts import Prompt
 
 SAME, OTHER = "the query's pattern", "another pattern"

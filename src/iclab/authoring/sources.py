@@ -1,7 +1,7 @@
 """Papers from outside: a user's file, or what an installed package registers under the entry point group "iclab".
 
-A file is its name and its text: a worker on another machine needs nothing else. It is executed once, so that its functions stay
-the same objects and with them the programs compiled for them.
+A file is its name and its text: a worker on another machine needs nothing else. It is executed once, so that its
+functions stay the same objects and with them the programs compiled for them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def split_file(text: str) -> tuple[str, str] | None:
 def read_file(path: str | Path) -> tuple[str, str]:
     """The name and the text of a user's file."""
     path = Path(path)
-    require(bool(NAME.fullmatch(path.stem)), f"{path.name} is no name for a file of claims; use letters, digits, - and _.")
+    require(
+        bool(NAME.fullmatch(path.stem)), f"{path.name} is no name for a file of claims; use letters, digits, - and _."
+    )
     try:
         return path.stem, path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -57,7 +59,9 @@ def module_of(name: str, text: str) -> types.ModuleType:
     try:
         exec(compile(text, module.__file__, "exec"), module.__dict__)
     except Exception as error:
-        raise InputError(f"{module.__file__} does not run{line_in(module.__file__, error)}: {in_words(error)}") from error
+        raise InputError(
+            f"{module.__file__} does not run{line_in(module.__file__, error)}: {in_words(error)}"
+        ) from error
     return module
 
 
@@ -71,7 +75,8 @@ def user_paper(name: str, text: str) -> Paper:
 def registered(taken: frozenset[str]) -> dict[str, tuple[Paper, str]]:
     """What installed packages register: papers by id, each with a text that names the package and its source.
 
-    An entry point may name a `Paper` or a module that is written as a user's file. One that cannot be used is a warning.
+    An entry point may name a `Paper` or a module that is written as a user's file. One that cannot be used is a
+    warning.
     """
     found: dict[str, tuple[Paper, str]] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):

@@ -16,11 +16,11 @@ import iclab
 from iclab.cli.console import say, warn
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.reading import claims, diff, figures, serve, theory
-from iclab.cli.running import list_claims, reproduce, sweep
+from iclab.cli.running import list_statements, reproduce, sweep
 from iclab.errors import InputError, PackageWarning
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_claims,
+    "list": list_statements,
     "reproduce": reproduce,
     "claims": claims,
     "figures": figures,
@@ -37,7 +37,12 @@ ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` s
 
 
 def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
 ) -> None:
     """One line for what a package does wrong; others as Python does."""
     if issubclass(category, PackageWarning):

@@ -22,8 +22,8 @@ def new(
 ) -> None:
     """Write a file that runs as it is, to be changed into your own: NAME.py in this folder.
 
-    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges its
-    claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
+    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges
+    its claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
 
     Args:
         kind: What the file shows how to write: world, model, probe or claim. Every one is a whole experiment.
@@ -41,8 +41,8 @@ def check(
 ) -> None:
     """Check a file of yours: shapes, masks, padding, truth, keys, gradients, compilation; explain what fails.
 
-    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a few
-    prompts. Nothing is trained. The status is 1 if a check fails.
+    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a
+    few prompts. Nothing is trained. The status is 1 if a check fails.
 
     Args:
         file: A .py file.
@@ -108,8 +108,9 @@ def bench(
 
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
+    from iclab.authoring.paper import PROFILES
     from iclab.devices import cache_directory, prepare_jax
-    from iclab.papers import PROFILES, library
+    from iclab.library import library
     from iclab.runs import reproduce as running
     from iclab.runs.store import environment
     from iclab.runs.sweep_target import settings_of

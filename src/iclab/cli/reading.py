@@ -9,19 +9,19 @@ from typing import Annotated
 
 import tyro
 
-from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_claims, say, warn
+from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_answers, say, warn
 from iclab.errors import InputError, require
 
 
 def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
-    """Print the table of claims of a finished run.
+    """Print the answers of a finished run, one line per statement.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.
     """
     from iclab.runs import reproduce as running
 
-    print_claims(running.read_claims(directory))
+    print_answers(running.read_claims(directory))
 
 
 def figures(
@@ -55,8 +55,8 @@ def serve(
     Args:
         directory: The folder that `iclab reproduce` writes or wrote.
         port: Where to listen; 0 takes any free one.
-        host: The interface to listen on. The default can be reached from this machine only; with another address everybody
-            who reaches it can read the run.
+        host: The interface to listen on. The default can be reached from this machine only; with another address
+            everybody who reaches it can read the run.
     """
     from iclab.runs.serving import Server
 
@@ -75,7 +75,7 @@ def diff(
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
     html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
-    """Compare two runs: settings, verdicts, intervals that do not overlap.
+    """Compare two runs: settings, answers, intervals that do not overlap.
 
     Args:
         first: A folder that `iclab reproduce` wrote.
@@ -114,7 +114,7 @@ def theory(
         constant: The constant that Ω, O and Θ hide, the same one everywhere.
         changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
     """
-    from iclab.papers import free_symbols, library, theorems
+    from iclab.library import free_symbols, library, theorems
     from iclab.report.theory import print_symbols, print_theorem
     from iclab.runs.options import check_names, check_profile, override, pairs
     from iclab.runs.sweep_target import settings_of
@@ -140,7 +140,8 @@ def theory(
                 print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
         OUT.print()
     note = (
-        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log value / d log symbol,"
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log "
+        "value / d log symbol,"
     )
     note += " are shown where logarithms or sums make them differ."
     OUT.print(note, style="dim", highlight=False)

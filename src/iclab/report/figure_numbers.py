@@ -1,6 +1,7 @@
 """The numbers that a figure shows, read back from it: as rows, as CSV, and in words for whoever cannot see it.
 
-Reading them from the drawing itself means that no figure has to say them twice, and that what is downloaded is what was drawn.
+Reading them from the drawing itself means that no figure has to say them twice, and that what is downloaded is what was
+drawn.
 """
 
 from __future__ import annotations
@@ -118,7 +119,9 @@ def _panel(axis: Axes) -> Iterator[Point]:
             values = collection.get_array()
             for number, (x, y) in enumerate(np.asarray(collection.get_offsets())):
                 value = None if values is None else float(values[number])
-                yield Point(panel, _label(collection.get_label()) or "points", name_x(float(x)), name_y(float(y)), value=value)
+                yield Point(
+                    panel, _label(collection.get_label()) or "points", name_x(float(x)), name_y(float(y)), value=value
+                )
         elif isinstance(collection, QuadMesh):
             corners = np.asarray(collection.get_coordinates())
             middle = (corners[:-1, :-1] + corners[1:, 1:]) / 2

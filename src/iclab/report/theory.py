@@ -31,7 +31,9 @@ def print_symbols(console: Console, paper: str, profile: str, symbols: SymbolsBa
 
 
 def print_theorem(console: Console, theorem: Theorem, letters: Mapping[str, str]) -> None:
-    """Heading, statement, conditions (those that fail in red, with the missing factor) and rates (with their exponents)."""
+    """Heading, statement, conditions (those that fail in red, with the missing factor) and rates (with their
+    exponents).
+    """
     held = sum(condition.satisfied for condition in theorem.conditions)
     count = f"{held} of {len(theorem.conditions)} conditions hold" if theorem.conditions else "no conditions"
     console.print()

@@ -10,8 +10,8 @@ from typing import Any
 
 import xarray as xr
 
-from iclab.devices import prepare_jax
 from iclab.authoring.paper import Experiment, Paper
+from iclab.devices import prepare_jax
 from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.experiments import Lab, NoSeedsError
@@ -27,9 +27,9 @@ from iclab.runs.sweep_target import settings_of
 class Job:
     """Experiments of one paper with some seeds: plain data that a worker elsewhere can be given.
 
-    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings, and what a
-    reading with settings of its own changes; `variant` is that reading's name. With `control` the experiments are asked of
-    untrained models too.
+    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings,
+    and what a reading with settings of its own changes; `variant` is that reading's name. With `control` the
+    experiments are asked of untrained models too.
     """
 
     paper: str
@@ -54,7 +54,9 @@ class Job:
 
     @property
     def label(self) -> str:
-        """A name: a paper has several jobs where a reading has its own settings or its explorer runs with fewer seeds."""
+        """A name: a paper has several jobs where a reading has its own settings or its explorer runs with fewer
+        seeds.
+        """
         explorer = "-explorer" if self.experiments == ("explorer",) else ""
         return f"{self.paper}{explorer}{f'@{self.variant}' if self.variant else ''}"
 
@@ -149,9 +151,7 @@ def run_elsewhere(
     return _joined(jobs, pieces, store)
 
 
-def _joined(
-    jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]], store: Store
-) -> dict[str, xr.Dataset]:
+def _joined(jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]], store: Store) -> dict[str, xr.Dataset]:
     """The pieces of every job put together along their seeds."""
     results = {}
     for job in jobs:
@@ -160,7 +160,9 @@ def _joined(
             parts = [piece[label] for piece in by_seed if label in piece]
             joined = parts[0]
             if job.source.unit == "seed":
-                joined = xr.concat(parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop")
+                joined = xr.concat(
+                    parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
+                )
             seconds = sum(float(part.attrs["seconds"]) for part in parts)
             store.save_result(label, joined, seconds)
             results[label] = joined.assign_attrs(seconds=seconds)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from iclab.errors import InputError, nearest, require
 from iclab.authoring.paper import PROFILES
+from iclab.errors import InputError, nearest, require
 from iclab.settings import names_of, replaced, value_of
 
 
@@ -85,7 +85,9 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
         spaced = [float(value) for value in np.linspace(start, stop, int(parts[2]))]
         if isinstance(start, int):
             whole = all(math.isclose(value, round(value)) for value in spaced)
-            require(whole, f"{option} {name}={text}: {name} is a whole number, but the range has others; list its values.")
+            require(
+                whole, f"{option} {name}={text}: {name} is a whole number, but the range has others; list its values."
+            )
             spaced = [round(value) for value in spaced]
         values = [round(value, 12) for value in spaced]
     require(bool(values), f"{option} {name}={text}: no values.")

@@ -21,12 +21,12 @@ from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, require
 from iclab.library import library, select
 from iclab.report.figures import draw
-from iclab.report.page import Section, render_page
 from iclab.report.formats import duration
+from iclab.report.page import Section, render_page
 from iclab.runs import status
+from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.judging import Judge, dry_run
 from iclab.runs.options import check_names, check_profile, override
-from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.progress import resumable
 from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
 from iclab.runs.sweep_target import settings_of
@@ -38,7 +38,8 @@ EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is a
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A finished run: where it is, its statements as in claims.json, its results as xarray datasets by "paper/experiment".
+    """A finished run: where it is, its statements as in claims.json, its results as xarray datasets by
+    "paper/experiment".
 
     Results of untrained models are "control/paper/experiment".
     """
@@ -59,12 +60,13 @@ def reproduce(
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
-    """Run the experiments behind these statements (papers, statements, prefixes, a user's .py file; none: all); answer them.
+    """Run the experiments behind these statements (papers, statements, prefixes, a user's .py file; none: all); answer
+    them.
 
-    `only` keeps one group of statements: papers, theorems, figures or beyond. Results go to `out` (default: a new folder named
-    after the time). A folder in which the same run was interrupted is continued: finished experiments are not run again, and a
-    training goes on from its last checkpoint. With an `executor` (a process pool, a Dask cluster) every seed of every paper is a
-    piece of work of its own; the numbers are the same.
+    `only` keeps one group of statements: papers, theorems, figures or beyond. Results go to `out` (default: a new
+    folder named after the time). A folder in which the same run was interrupted is continued: finished experiments are
+    not run again, and a training goes on from its last checkpoint. With an `executor` (a process pool, a Dask cluster)
+    every seed of every paper is a piece of work of its own; the numbers are the same.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
@@ -77,6 +79,8 @@ def reproduce(
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
     statements = select(names, settings, only, shelf.papers)
+    if not PROFILES[profile].answers:
+        statements = [_at_one_size(statement) for statement in statements]
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
@@ -106,7 +110,9 @@ def reproduce(
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
-    jobs = _jobs(papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models))
+    jobs = _jobs(
+        papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
+    )
     _same_files(directory, identity)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"places": places} if places else None) as store:
@@ -122,6 +128,12 @@ def reproduce(
     return Run(directory, entries, results)
 
 
+def _at_one_size(statement: Statement) -> Statement:
+    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
+    kept = tuple(reading for reading in statement.readings if not reading.changes)
+    return dataclasses.replace(statement, readings=kept) if kept else statement
+
+
 def _id(statement: Statement) -> str:
     """The id, with the reading where only one was asked for."""
     reading = statement.readings[0].name
@@ -135,7 +147,9 @@ def _jobs(
     texts: Mapping[str, str],
     like: Job,
 ) -> list[Job]:
-    """What has to be run: every paper's experiments, once more where a reading has its own settings, and the explorers."""
+    """What has to be run: every paper's experiments, once more where a reading has its own settings, and the
+    explorers.
+    """
     jobs, explorers = [], []
     for paper in papers:
         own = [statement for statement in statements if statement.paper == paper.id]
@@ -145,13 +159,21 @@ def _jobs(
         for name, reading in {"": None, **variants(own)}.items():
             behind = f"@{name}" if name else ""
             wanted = tuple(experiment for experiment in paper.experiments if f"{experiment}{behind}" in needs)
-            changes = {**like.changes, **{key: str(value) for key, value in (reading.changes if reading else {}).items()}}
+            changes = {
+                **like.changes,
+                **{key: str(value) for key, value in (reading.changes if reading else {}).items()},
+            }
             control = paper.unit == "seed"
             if wanted:
-                job = dataclasses.replace(mine, experiments=wanted, changes=changes, variant=name, control=control)
+                saved = like.save_models and not name  # models of a paper's own settings
+                job = dataclasses.replace(
+                    mine, experiments=wanted, changes=changes, variant=name, control=control, save_models=saved
+                )
                 assert job.settings is not None  # what a reading changes is refused before anything is run
                 jobs.append(job)
-        whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {statement.id for statement in own}
+        whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {
+            statement.id for statement in own
+        }
         if paper.explore and whole:
             few = tuple(seeds[:EXPLORED])
             explorers.append(dataclasses.replace(mine, experiments=("explorer",), seeds=few, save_models=False))
@@ -159,7 +181,12 @@ def _jobs(
 
 
 def _judge_and_draw(
-    store: Store, judge: Judge, statements: Sequence[Statement], results: Mapping[str, xr.Dataset], profile: str, began: float
+    store: Store,
+    judge: Judge,
+    statements: Sequence[Statement],
+    results: Mapping[str, xr.Dataset],
+    profile: str,
+    began: float,
 ) -> list[dict[str, Any]]:
     """Answers, figures, tables and the page, from results alone."""
     entries = []
@@ -188,14 +215,20 @@ def _judge_and_draw(
 
 
 def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
-    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another run."""
+    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another
+    run.
+    """
     if not (directory / MANIFEST).is_file():
         return
     before = read_manifest(directory)["identity"]
-    changed = [name for name in identity.get("files", ()) if before.get("texts", {}).get(name, "") != identity["texts"][name]]
+    changed = [
+        name for name in identity.get("files", ()) if before.get("texts", {}).get(name, "") != identity["texts"][name]
+    ]
     if changed and {**before, "texts": None} == {**identity, "texts": None}:
         names = ", ".join(f"{name}.py" for name in changed)
-        raise InputError(f"{names} has changed since the run in {directory} was begun; choose another --out for the new one.")
+        raise InputError(
+            f"{names} has changed since the run in {directory} was begun; choose another --out for the new one."
+        )
 
 
 def read_claims(directory: Path) -> list[dict[str, Any]]:

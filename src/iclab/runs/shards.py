@@ -1,7 +1,7 @@
 """A shard: some points of a sweep, computed together and kept in one file.
 
-A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers are the
-same everywhere.
+A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers
+are the same everywhere.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def trainings(shard: Shard, point: int, kept: Callable[[str], Checkpoint]) -> di
     return dict(zip(labs, found, strict=True))[point]
 
 
-def _replayed(loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine) -> dict[str, Trained]:
+def _replayed(
+    loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine
+) -> dict[str, Trained]:
     lab = Lab(loaded.bench, settings_at(loaded, shard.base, point), shard.seeds, engine=asking, label=label(number))
     loaded.run(lab)
     return lab.trainings()

@@ -19,8 +19,8 @@ import xarray as xr
 from iclab.ensemble import unstack
 from iclab.errors import InputError, require
 from iclab.experiments import Trained
-from iclab.runs.options import points_of
 from iclab.runs.checkpoints import Folder, KeptTraining
+from iclab.runs.options import points_of
 from iclab.runs.shards import POINT, Shard, trainings
 from iclab.runs.store import read_manifest
 from iclab.runs.sweep_target import Target
@@ -38,7 +38,8 @@ class Sweep:
     def data(self) -> xr.Dataset:
         """All finished shards as one dataset; points not finished yet are NaN.
 
-        With dask installed (the extra `cluster`) nothing is read before it is needed, so a sweep larger than memory opens.
+        With dask installed (the extra `cluster`) nothing is read before it is needed, so a sweep larger than memory
+        opens.
         """
         chunks: dict[str, Any] = {"chunks": {}} if importlib.util.find_spec("dask") else {}
         found = []
@@ -49,7 +50,9 @@ class Sweep:
                 continue
             with path.open("rb") as file:
                 whole_file = hashlib.file_digest(file, "sha256").hexdigest() == checksum.read_text(errors="replace")
-            require(whole_file, f"{path} is damaged; the same `iclab sweep` with --out {self.directory} computes it again.")
+            require(
+                whole_file, f"{path} is damaged; the same `iclab sweep` with --out {self.directory} computes it again."
+            )
             found.append(xr.open_dataset(path, engine="h5netcdf", **chunks))
         require(bool(found), f"{self.directory} has no finished shard yet.")
         whole = xr.concat(found, POINT, join="outer", combine_attrs="drop") if len(found) > 1 else found[0]
@@ -65,10 +68,16 @@ class Sweep:
         `point` gives the swept settings. `training` and `setting` choose where the experiment trains more than one.
         """
         trained = self.trained(training, **point)
-        require(seed in trained.seeds, f"seed is {seed}; this sweep has the seeds {trained.seeds[0]} to {trained.seeds[-1]}.")
+        require(
+            seed in trained.seeds,
+            f"seed is {seed}; this sweep has the seeds {trained.seeds[0]} to {trained.seeds[-1]}.",
+        )
         settings = list(trained.settings)
         if setting is None:
-            require(len(settings) == 1, f"this training has several settings; choose one with setting=: {', '.join(settings)}.")
+            require(
+                len(settings) == 1,
+                f"this training has several settings; choose one with setting=: {', '.join(settings)}.",
+            )
             setting = settings[0]
         require(setting in settings, f"setting is {setting!r}; this training has {', '.join(settings)}.")
         index = settings.index(setting) * len(trained.seeds) + trained.seeds.index(seed)
@@ -81,7 +90,10 @@ class Sweep:
         found = trainings(shard, number, self._kept())
         names = list(found)
         if training is None:
-            require(len(names) == 1, f"this experiment has several trainings; choose one with training=: {', '.join(names)}.")
+            require(
+                len(names) == 1,
+                f"this experiment has several trainings; choose one with training=: {', '.join(names)}.",
+            )
             training = names[0]
         require(training in found, f"training is {training!r}; this experiment has {', '.join(names)}.")
         return found[training]

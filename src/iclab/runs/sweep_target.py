@@ -8,11 +8,11 @@ from typing import Any
 
 import xarray as xr
 
+from iclab.authoring.paper import Paper
+from iclab.authoring.sources import split_file
 from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
-from iclab.authoring.paper import Paper
 from iclab.library import default_settings, library, paper_from
-from iclab.authoring.sources import split_file
 from iclab.runs.options import check_profile
 
 
@@ -38,7 +38,8 @@ class Loaded:
 
 
 def find(text: str) -> Target:
-    """The target that a user means: `paper/experiment`, a claim with one experiment behind it, or the path of a .py file.
+    """The target that a user means: `paper/experiment`, a statement with one experiment behind it, or the path of a .py
+    file.
 
     A file with several experiments takes one of them behind its path: my_idea.py/training.
     """
@@ -50,11 +51,12 @@ def find(text: str) -> Target:
         if not name and split_file(text) is not None:
             several = list(found.experiments)
             require(
-                len(several) == 1, f"{text} has several experiments; choose one: {', '.join(f'{text}/{n}' for n in several)}."
+                len(several) == 1,
+                f"{text} has several experiments; choose one: {', '.join(f'{text}/{n}' for n in several)}.",
             )
             return Target(paper, shelf.texts.get(paper, ""))
-        claims = {claim.id: claim.needs for claim in found.claims(default_settings(found))} if name else {}
-        needs = claims.get(f"{paper}/{name}", ())
+        needed = {s.id: s.needs() for s in found.statements(default_settings(found))} if name else {}
+        needs = needed.get(f"{paper}/{name}", ())
         name = needs[0] if name not in found.experiments and len(needs) == 1 else name
         if name in found.experiments:
             return Target(f"{paper}/{name}", shelf.texts.get(paper, ""))

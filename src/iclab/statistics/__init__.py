@@ -1,6 +1,7 @@
 """Numbers over training seeds: intervals, trends, first passages.
 
-A seed is the unit of replication, never a prompt, wherever models are trained. Where one given model is asked, prompts are.
+A seed is the unit of replication, never a prompt, wherever models are trained. Where one given model is asked, prompts
+are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ LEVEL = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Interval:
-    """A mean over seeds (or prompts) with its interval. `seeds` counts the finite values that went in, `lost` the others."""
+    """A mean over seeds (or prompts) with its interval. `seeds` counts the finite values that went in, `lost` the
+    others.
+    """
 
     measured: float
     low: float
@@ -31,7 +34,8 @@ class Interval:
 def interval(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
     """Student's t interval of the mean at 95 %, over the seeds whose value is finite, cut to the statistic's range.
 
-    Diverged members are NaN: they are counted in `lost` and never averaged. With fewer than two seeds there is no interval.
+    Diverged members are NaN: they are counted in `lost` and never averaged. With fewer than two seeds there is no
+    interval.
 
     >>> interval(np.array([0.0, 0.1, np.nan]), bounds=(0, 1))
     Interval(measured=0.05, low=0.0, high=0.6853102368087348, seeds=2, lost=1)
@@ -50,9 +54,9 @@ def interval(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)
 
 
 def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
-    """As `interval`, but Wilson's where every prompt is right or wrong. Where all prompts have the same value, Student's
-    would have no width: what none of them showed may still happen as often as Wilson's bound says, and moves the mean by as
-    much.
+    """As `interval`, but Wilson's where every prompt is right or wrong. Where all prompts have the same value,
+    Student's would have no width: what none of them showed may still happen as often as Wilson's bound says, and moves
+    the mean by as much.
 
     >>> round(over_prompts(np.ones(20), bounds=(0, 1)).low, 3)
     0.839
@@ -63,7 +67,9 @@ def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.
         return plain
     if np.ptp(finite) == 0:
         unseen, value = _wilson(0.0, len(finite))[1], plain.measured
-        return dataclasses.replace(plain, low=value - unseen * (value - bounds[0]), high=value + unseen * (bounds[1] - value))
+        return dataclasses.replace(
+            plain, low=value - unseen * (value - bounds[0]), high=value + unseen * (bounds[1] - value)
+        )
     if bounds != (0.0, 1.0) or not np.isin(finite, (0.0, 1.0)).all():
         return plain
     low, high = _wilson(plain.measured, len(finite))
@@ -88,7 +94,9 @@ def unit_of(data: xr.DataArray) -> str:
     return "prompt" if "prompt" in data.dims and "seed" not in data.dims else "seed"
 
 
-def band(data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf), unit: str = "seed") -> tuple[xr.DataArray, ...]:
+def band(
+    data: xr.DataArray, bounds: tuple[float, float] = (-np.inf, np.inf), unit: str = "seed"
+) -> tuple[xr.DataArray, ...]:
     """Mean, low and high over the dimension "seed" (or "prompt"), point by point, for drawing."""
     find = estimator(unit)
     parts = xr.apply_ufunc(
@@ -122,10 +130,10 @@ def trend(data: xr.DataArray, dim: str) -> xr.DataArray:
 class Criterion:
     """When a curve counts as having got there: below the threshold, or above it.
 
-    The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the past
-    would date every passage later by the same delay, which bends power laws. With `lasting` it must stay there until the last
-    record; without, the first time counts. With `interpolate` the time is where the line between two records crosses the
-    threshold, not the later of the two.
+    The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the
+    past would date every passage later by the same delay, which bends power laws. With `lasting` it must stay there
+    until the last record; without, the first time counts. With `interpolate` the time is where the line between two
+    records crosses the threshold, not the later of the two.
     """
 
     threshold: float
@@ -142,10 +150,11 @@ class Criterion:
 
 
 def first_passage(data: xr.DataArray, dim: str, criterion: Criterion) -> xr.DataArray:
-    """The coordinate at which the criterion is first met; infinite (censored) if it never is, NaN if the curve is not finite.
+    """The coordinate at which the criterion is first met; infinite (censored) if it never is, NaN if the curve is not
+    finite.
 
-    The last coordinate is kept as attribute "limit": a censored passage is later than that. The first positive one is "floor":
-    a passage at zero was earlier than that.
+    The last coordinate is kept as attribute "limit": a censored passage is later than that. The first positive one is
+    "floor": a passage at zero was earlier than that.
     """
     times = np.asarray(data[dim].values, float)
     half = criterion.window // 2
@@ -158,7 +167,11 @@ def first_passage(data: xr.DataArray, dim: str, criterion: Criterion) -> xr.Data
         smooth = sign * np.array([row[max(0, at - half) : at + half + 1].mean() for at in range(len(row))])
         outside = np.flatnonzero(~(smooth < threshold))
         inside = np.flatnonzero(smooth < threshold)
-        start = (0 if len(outside) == 0 else outside[-1] + 1) if criterion.lasting else (inside[0] if len(inside) else len(row))
+        start = (
+            (0 if len(outside) == 0 else outside[-1] + 1)
+            if criterion.lasting
+            else (inside[0] if len(inside) else len(row))
+        )
         if start >= len(row):
             return np.inf
         if start == 0 or not criterion.interpolate:

@@ -1,14 +1,15 @@
 """Linear laws of log times over seeds, some of them censored: the likelihood, its maximum, and resampling of seeds.
 
 **Censored values are neither dropped nor set to the limit.** Dropping the slow seeds, or the settings in which some are
-censored, keeps the lucky ones and flattens the slope; so does putting the limit for them. Here log time = design · β + noise
-with normal noise of one size, and a censored value enters the likelihood by the probability to lie beyond its limit (a Tobit
-model), solved by expectation-maximisation. Without censoring this is least squares; the noise model matters only as far as
-values are censored.
+censored, keeps the lucky ones and flattens the slope; so does putting the limit for them. Here log time = design · β +
+noise with normal noise of one size, and a censored value enters the likelihood by the probability to lie beyond its
+limit (a Tobit model), solved by expectation-maximisation. Without censoring this is least squares; the noise model
+matters only as far as values are censored.
 
-**Intervals are over seeds.** Whole seeds are drawn with replacement, so that what a seed does to all settings stays together.
-The quantiles of the resampled estimates, seen from the estimate, are widened by t_(n-1)/z · √(n/(n-1)), which makes the
-interval Student's where the estimate is a mean over seeds; plain bootstrap quantiles are too narrow for 8 seeds.
+**Intervals are over seeds.** Whole seeds are drawn with replacement, so that what a seed does to all settings stays
+together. The quantiles of the resampled estimates, seen from the estimate, are widened by t_(n-1)/z · √(n/(n-1)), which
+makes the interval Student's where the estimate is a mean over seeds; plain bootstrap quantiles are too narrow for 8
+seeds.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class Observed:
 def observe(data: xr.DataArray, dim: str, limit: Bound, floor: Bound) -> Observed:
     """Read data over `dim` and "seed". Infinite: later than `limit`; at or below zero: earlier than `floor`; NaN: lost.
 
-    By default limit and floor are the attributes that `first_passage` leaves on the data, else the largest and smallest times.
-    Where runs differ in length, give the limit as an array over `dim`.
+    By default limit and floor are the attributes that `first_passage` leaves on the data, else the largest and smallest
+    times. Where runs differ in length, give the limit as an array over `dim`.
     """
     require(
         set(data.dims) == {dim, "seed"},

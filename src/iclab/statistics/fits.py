@@ -1,9 +1,9 @@
 """Exponents measured: log-log fits with intervals over seeds, rival exponents, curvature, and calibrated predictions.
 
-Data are times (or lengths) over a dimension of settings and one of seeds. Infinite: not reached within the run. Zero: reached
-before the first record. NaN: diverged, left out and counted. How censored values enter and how intervals are made is said in
-`censored`. Where resampling leaves a slope without a bound, because only one setting still has a finite time, that end of the
-interval is infinite.
+Data are times (or lengths) over a dimension of settings and one of seeds. Infinite: not reached within the run. Zero:
+reached before the first record. NaN: diverged, left out and counted. How censored values enter and how intervals are
+made is said in `censored`. Where resampling leaves a slope without a bound, because only one setting still has a finite
+time, that end of the interval is infinite.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Fit:
     """time ~ constant · setting^exponent, with intervals at 95 % over seeds.
 
     `exponent` is NaN and one end of the interval infinite where all settings but one are censored. `curvature` is the
-    coefficient of (log setting)² in a second fit, NaN with fewer than three settings that have finite times; `bend` is the
-    change of the local exponent from the smallest setting to the largest that it stands for.
+    coefficient of (log setting)² in a second fit, NaN with fewer than three settings that have finite times; `bend` is
+    the change of the local exponent from the smallest setting to the largest that it stands for.
     """
 
     exponent: float
@@ -55,7 +55,9 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A predicted exponent and its rivals against a measured interval. `inside` names the rivals that the data allow too."""
+    """A predicted exponent and its rivals against a measured interval. `inside` names the rivals that the data allow
+    too.
+    """
 
     predicted: float
     agrees: bool
@@ -84,7 +86,9 @@ def _logarithms(data: Observed, dim: str) -> Observed:
 
 
 def _unbounded(data: Observed, weights: np.ndarray) -> np.ndarray:
-    """±inf where all finite times are at one setting and every censored setting pulls the slope to that side; NaN elsewhere."""
+    """±inf where all finite times are at one setting and every censored setting pulls the slope to that side; NaN
+    elsewhere.
+    """
     result = np.full(len(weights), np.nan)
     has = (weights @ data.seen.T) > 0
     censored = [(weights @ (data.present & (data.side == kind)).T) > 0 for kind in (1, -1)]
@@ -110,11 +114,14 @@ def _slope_bound(data: Observed, weights: np.ndarray) -> np.ndarray:
     return (limit - mean) / (data.setting[other] - data.setting[home])
 
 
-def fit_exponent(data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bound = None, resamples: int = RESAMPLES) -> Fit:
+def fit_exponent(
+    data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bound = None, resamples: int = RESAMPLES
+) -> Fit:
     """The exponent of the data in the coordinate `dim`, over the dimension "seed", with the curvature beside it.
 
-    `limit` and `floor` are where times are censored; by default the attributes that `first_passage` left on the data, else the
-    largest and the smallest finite time. To fit against another quantity, 1 - p_a say, give it as coordinate of `dim`.
+    `limit` and `floor` are where times are censored; by default the attributes that `first_passage` left on the data,
+    else the largest and the smallest finite time. To fit against another quantity, 1 - p_a say, give it as coordinate
+    of `dim`.
     """
     found = _logarithms(observe(data, dim, limit, floor), dim)
     seeds = found.values.shape[1]
@@ -123,7 +130,9 @@ def fit_exponent(data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bo
     weights = np.concatenate([np.ones((1, seeds)), drawn(seeds, resamples)])
     line, noise = fitted(np.stack([np.ones_like(x), x], axis=1), found, weights)
     slopes = np.where(np.isnan(line[:, 1]), _unbounded(found, weights), line[:, 1])
-    curved = fitted(np.stack([np.ones_like(x), x, x**2], axis=1), found, weights)[0][:, 2] if len(x) > 2 else slopes * np.nan
+    curved = (
+        fitted(np.stack([np.ones_like(x), x, x**2], axis=1), found, weights)[0][:, 2] if len(x) > 2 else slopes * np.nan
+    )
     if np.isinf(slopes[0]):  # one end only
         bounds = _slope_bound(found, weights)
         one = ends(float(bounds[0]), bounds[1:], seeds)
@@ -144,11 +153,12 @@ def fittable(data: xr.DataArray) -> bool:
 
 
 def exponents_by_seed(data: xr.DataArray, dim: str, *, limit: Bound = None, floor: Bound = None) -> xr.DataArray:
-    """One number per seed whose mean estimates the exponent: jackknife pseudo-values, n · all - (n-1) · all but this seed.
+    """One number per seed whose mean estimates the exponent: jackknife pseudo-values, n · all - (n-1) · all but this
+    seed.
 
-    For a check of a claim, which takes one value per seed and Student's interval over them. Without censored or lost values
-    this is each seed's own slope; with them a seed's own slope would be biased or not exist, and the pseudo-value stands in.
-    NaN for all where the exponent is not determined.
+    For a check of a claim, which takes one value per seed and Student's interval over them. Without censored or lost
+    values this is each seed's own slope; with them a seed's own slope would be biased or not exist, and the
+    pseudo-value stands in. NaN for all where the exponent is not determined.
     """
     found = _logarithms(observe(data, dim, limit, floor), dim)
     seeds = found.values.shape[1]
@@ -164,9 +174,10 @@ def exponents_by_seed(data: xr.DataArray, dim: str, *, limit: Bound = None, floo
 class Calibration:
     """measured ~ constant · predicted, fitted on some settings and held against the others.
 
-    `ratio` is measured / (constant · predicted) at each held-out setting, a geometric mean over seeds, with its interval in
-    `low` and `high` (the constant's uncertainty included); infinite where every seed is censored, `low` then being what the
-    limit says. `log_error` is the root mean square of log ratio, `worst` the largest factor by which a prediction is off.
+    `ratio` is measured / (constant · predicted) at each held-out setting, a geometric mean over seeds, with its
+    interval in `low` and `high` (the constant's uncertainty included); infinite where every seed is censored, `low`
+    then being what the limit says. `log_error` is the root mean square of log ratio, `worst` the largest factor by
+    which a prediction is off.
     """
 
     constant: float

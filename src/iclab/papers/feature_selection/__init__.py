@@ -1,6 +1,7 @@
 """feature-selection: Transformers as multi-task feature selectors (Li, Wang, et al.; NeurIPS 2023 workshop M3L).
 
-The world and the model of nonlinear-icl with three more settings: the size λ of the relevant part, bounded noise, ‖q‖ = β.
+The world and the model of nonlinear-icl with three more settings: the size λ of the relevant part, bounded noise, ‖q‖ =
+β.
 """
 
 from iclab.papers.feature_selection.experiments import experiments
@@ -18,6 +19,6 @@ equation = (
 )
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables", "theorems",
-    "title", "unstated",
+    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",
+    "theorems", "title", "unstated",
 ]  # fmt: skip

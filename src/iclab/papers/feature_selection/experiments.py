@@ -1,4 +1,6 @@
-"""What is run for feature-selection: one training, observed, its errors in and out of domain, and trainings at other settings."""
+"""What is run for feature-selection: one training, observed, its errors in and out of domain, and trainings at other
+settings.
+"""
 
 from __future__ import annotations
 

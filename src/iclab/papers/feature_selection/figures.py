@@ -6,14 +6,16 @@ import math
 
 from matplotlib.figure import Figure
 
-from iclab.authoring import Dots, Lines, Power, Results, Scaling, Table, apply, law_table, measured, picture
+from iclab.authoring import Dots, Expression, Lines, Power, Results, Scaling, Table, apply, law_table, measured, picture
 from iclab.papers.feature_selection.laws import laws
 from iclab.papers.feature_selection.settings import Settings
 from iclab.papers.feature_selection.statements import ZERO, late, patterns_total
 
 
 def fig1a(results: Results, s: Settings) -> Figure:
-    """Norms of W_Q and W_K on relevant and irrelevant patterns, and attention mass, along training; its approach to 1."""
+    """Norms of W_Q and W_K on relevant and irrelevant patterns, and attention mass, along training; its approach to
+    1.
+    """
     m = patterns_total(s)
     norms = {
         rf"$\|W_{side[0].upper()}\{letter}\|$": measured("training", f"{side}_{kind}")
@@ -21,11 +23,21 @@ def fig1a(results: Results, s: Settings) -> Figure:
         for side in ("query", "key")
     }
     keys = tuple(name for name in norms if "W_K" in name)
-    mass = {"in domain": measured("training", "attention_same"), "out of domain": measured("training", "out_attention_same")}
+    mass = {
+        "in domain": measured("training", "attention_same"),
+        "out of domain": measured("training", "out_attention_same"),
+    }
     elsewhere = apply(late, measured("approach", "attention_other"))
     return picture(
         results,
-        Lines("1(a) Response to patterns", norms, "step", rules={"√log M": math.sqrt(math.log(m))}, dashed=keys, dots=False),
+        Lines(
+            "1(a) Response to patterns",
+            norms,
+            "step",
+            rules={"√log M": math.sqrt(math.log(m))},
+            dashed=keys,
+            dots=False,
+        ),
         Lines("Attention mass on N*", mass, "step", rules={"1 - 1/M": 1 - 1 / m}, bounds=(0, 1), dots=False),
         Power("Prop 1: attention elsewhere", elsewhere, Scaling("step", -1.0, "T"), "attention on other patterns"),
     )
@@ -34,10 +46,13 @@ def fig1a(results: Results, s: Settings) -> Figure:
 def fig1b(results: Results, s: Settings) -> Figure:
     """Contributions of label and feature parts to the pre-activation along training, in two readings, and who wins."""
 
-    def parts(reading: str) -> dict[str, object]:
+    def parts(reading: str) -> dict[str, Expression]:
         return {f"{part} embeddings": measured("training", f"{reading}_{part}") for part in ("feature", "label")}
 
-    wins = {"of those voting for the label": measured("training", "own_wins"), "of all": measured("training", "printed_wins")}
+    wins = {
+        "of those voting for the label": measured("training", "own_wins"),
+        "of all": measured("training", "printed_wins"),
+    }
     words = "mean over winning neurons"
     return picture(
         results,
@@ -60,7 +75,9 @@ def generalisation(results: Results, s: Settings) -> Figure:
 
 
 def thm1(results: Results, s: Settings) -> Figure:
-    """Theorem 1: every seed's 0-1 error, and iterations needed against λ_*, τ and α with fitted and predicted power laws."""
+    """Theorem 1: every seed's 0-1 error, and iterations needed against λ_*, τ and α with fitted and predicted power
+    laws.
+    """
     return picture(results, _errors(), *(law.panel(f"Thm 1 in {name}") for name, law in laws(s).items()), width=3.6)
 
 

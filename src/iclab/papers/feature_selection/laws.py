@@ -1,4 +1,6 @@
-"""The rates of feature-selection: Theorem 1's iterations (6) in λ_*, τ and α. They suffice, so each is an upper bound."""
+"""The rates of feature-selection: Theorem 1's iterations (6) in λ_*, τ and α. They suffice, so each is an upper
+bound.
+"""
 
 from __future__ import annotations
 

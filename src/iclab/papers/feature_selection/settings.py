@@ -1,4 +1,6 @@
-"""Settings of feature-selection. The paper states the model of the data (Section 3.2) and no number for any experiment."""
+"""Settings of feature-selection. The paper states the model of the data (Section 3.2) and no number for any
+experiment.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,12 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
-from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
 from iclab.papers.feature_selection import theory
+from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
 from iclab.statements import Unstated
+from iclab.theorems import shared
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
@@ -50,9 +53,9 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = ("label_dimension", "steps", "record_every", "prompts", "rate_steps", "batch", "neurons", "train_length",
-                 "test_length", "step_size", "initial_scale", "relevant_low")  # fmt: skip
-        require_positive(**{name: getattr(self, name) for name in sizes})
+        sizes = "label_dimension steps record_every prompts rate_steps batch neurons train_length test_length step_size"
+        positive = [*sizes.split(), "initial_scale", "relevant_low"]
+        require_positive(**{name: getattr(self, name) for name in positive})
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
         require(
             self.relevant_low <= self.relevant_high,
@@ -63,9 +66,11 @@ class Settings:
             f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use five training patterns.",
         )
         require(
-            self.key_width >= self.feature_dimension and self.value_width >= self.feature_dimension + self.label_dimension,
+            self.key_width >= self.feature_dimension
+            and self.value_width >= self.feature_dimension + self.label_dimension,
             f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
-            f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
+            f"{self.value_width} at least feature_dimension + label_dimension "
+            f"{self.feature_dimension + self.label_dimension}.",
         )
         patterns(self)
 
@@ -99,15 +104,20 @@ unstated = (
 def patterns(s: Settings) -> Patterns:
     """The training patterns μ_j, ν_k."""
     return orthogonal_patterns(
-        s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength, basis_seed=s.basis_seed or None
+        s.feature_dimension,
+        s.relevant_patterns,
+        s.irrelevant_patterns,
+        s.pattern_strength,
+        basis_seed=s.basis_seed or None,
     )
 
 
 def shifted_patterns(s: Settings) -> Patterns:
-    """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν' new.
+    """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν'
+    new.
 
-    μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among themselves,
-    so none of them was seen and none lies in the span of the μ's.
+    μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among
+    themselves, so none of them was seen and none lies in the span of the μ's.
     """
     trained = patterns(s)
     rows = np.zeros((3, s.relevant_patterns))
@@ -115,7 +125,9 @@ def shifted_patterns(s: Settings) -> Patterns:
     rows[1, 2:4] = 0.8, 0.6
     rows[2, 4] = 1.0
     rotation = random_rotation(s.irrelevant_patterns, seed=1)
-    return dataclasses.replace(trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant))
+    return dataclasses.replace(
+        trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant)
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -124,7 +136,7 @@ def world(s: Settings, domain: str, length: int) -> Classification:
     embedding = np.zeros(s.label_dimension)
     embedding[0] = s.pattern_strength
     inside = domain == "in"
-    return classification(
+    return Classification(
         patterns(s) if inside else shifted_patterns(s),
         cyclic_tasks(s.relevant_patterns) if inside else all_tasks(3),
         label_embedding=embedding,
@@ -149,15 +161,10 @@ def recipe(s: Settings) -> Recipe:
     )
 
 
-SHARED = ("relevant_patterns", "irrelevant_patterns", "pattern_strength", "relevant_low", "irrelevant_size", "noise_norm",
-          "matching_fraction", "test_matching_fraction", "train_length", "test_length", "neurons", "initial_scale", "step_size",
-          "batch", "steps")  # fmt: skip
-
-
 def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of, at these settings. ε_m, C and ε are free: 1/4, 2 and 1/M1."""
     return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
+        **shared(theory.Symbols, s),
         training_tasks=s.relevant_patterns,
         test_patterns=len(shifted_patterns(s).relevant),
         neuron_deviation=0.25,

@@ -1,7 +1,7 @@
 """The statements of feature-selection and their rules.
 
-Rules were written before the first run; what changed later is in `afterwards`. Numbers per seed are those of the first version of
-iclab; kinds and readings came with the second, after these results had been seen (`KINDS`).
+Rules were written before the first run; what changed later is in `afterwards`. Numbers per seed are those of the first
+version of iclab; kinds and readings came with the second, after these results had been seen (`KINDS`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from iclab.papers.feature_selection.settings import Settings
 
 ZERO = 0.001  # "zero error", measured on 10,000 prompts per seed; prompts with no matching context leave about 0.00004
 SIDES = ("query", "key")
-KINDS = "Bounds are read as bounds, with a constant that is measured, since the second version; results had been seen by then."
+KINDS = (
+    "Bounds are read as bounds, with a constant that is measured, since the second version; results had "
+    "been seen by then."
+)
 PRINTED = Reading(
     "printed",
     "as (10) is printed: coordinates of W_O and of the value, all neurons",
@@ -40,7 +43,8 @@ PRINTED = Reading(
 )
 EMBEDDED = Reading(
     "embeddings",
-    "as the caption of Figure 1(b) says: contributions of the embeddings through W_O W_V, neurons that vote for the label",
+    "as the caption of Figure 1(b) says: contributions of the embeddings through W_O W_V, neurons that vote for "
+    "the label",
     variables={name: f"own_{name}" for name in ("wins", "rest", "label", "feature")},
 )
 
@@ -75,14 +79,16 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "thm2", "Theorem 2",
-            "Out of domain, on non-negative combinations of the relevant patterns and new irrelevant ones, the error is zero.",
+            "Out of domain, on non-negative combinations of the relevant patterns and new irrelevant ones, the "
+            "error is zero.",
             (Part("0-1 error out of domain", error.sel(domain="out"), suffices(ZERO), UNIT),),
             figure="generalisation",
             ours=("μ' = (μ1+μ2)/√2, 0.8μ3+0.6μ4, μ5; ν' a random rotation of the ν's", "'zero': below 0.001"),
         ),
         Statement(
             "prop1", "Proposition 1",
-            "‖W_Q μ‖ and ‖W_K μ‖ reach √log M, ‖W_Q ν‖ and ‖W_K ν‖ stay O(1), and the attention outside N* goes to 0 like 1/T, "
+            "‖W_Q μ‖ and ‖W_K μ‖ reach √log M, ‖W_Q ν‖ and ‖W_K ν‖ stay O(1), and the attention outside N* goes "
+            "to 0 like 1/T, "
             "down to 1/M^C.",
             (
                 *(Part(f"(7) ‖W μ‖, {side}", relevant[side].last(), omega(math.sqrt(math.log(m)))) for side in SIDES),
@@ -113,25 +119,28 @@ def statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "fig1a", "Figure 1(a)",
-            "The response to relevant patterns grows along training while the response to irrelevant ones stays where it began.",
+            "The response to relevant patterns grows along training while the response to irrelevant ones stays "
+            "where it began.",
             (
-                *(Part(f"trend of ‖W μ‖, {side}", apply(trend, relevant[side], "step"), larger(0.5), SIGNED) for side in SIDES),
-                *(Part(f"‖W μ‖ last / first, {side}", relevant[side].last() / relevant[side].first(), above(2)) for side in SIDES),
+                *(Part(f"trend of ‖W μ‖, {w}", apply(trend, relevant[w], "step"), larger(0.5), SIGNED) for w in SIDES),
+                *(Part(f"‖W μ‖ last / first, {w}", relevant[w].last() / relevant[w].first(), above(2)) for w in SIDES),
                 *(
-                    Part(f"‖W ν‖ last / first, {side}", irrelevant[side].last() / irrelevant[side].first(), within(0.75, 1.25))
-                    for side in SIDES
+                    Part(f"‖W ν‖ last / first, {w}", irrelevant[w].last() / irrelevant[w].first(), within(0.75, 1.25))
+                    for w in SIDES
                 ),
             ),
             figure="fig1a", ours=("'stays': within 25 % of its first value; 'grows': at least doubles",),
         ),
         Statement(
-            "fig1b", "Figure 1(b)", "The label part's contribution to the pre-activation grows beyond the feature part's.",
+            "fig1b", "Figure 1(b)",
+            "The label part's contribution to the pre-activation grows beyond the feature part's.",
             (
                 Part("label part minus |feature part| at the end", label.last() - abs(feature.last()), larger()),
                 Part("trend of the label part", apply(trend, label, "step"), larger(0.5), SIGNED),
             ),
             (EMBEDDED, PRINTED), figure="fig1b", ours=("means over the neurons and prompts for which (10) holds by ξ",),
-            afterwards="The first run read (10) as printed and divided the two contributions; the ratio has a denominator near 0 "
+            afterwards="The first run read (10) as printed and divided the two contributions; the ratio has a "
+            "denominator near 0 "
             "and was inconclusive. Now their difference, in both readings.",
         ),
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 Where the paper disagrees with itself:
 - l_tr in (5) has log M, its proof (38) log M1. (5) is taken.
-- The summary P1 writes (1-α⁻¹)⁻¹, negative for every α < 1; Theorem 1 and (53) have (C-α⁻¹)⁻¹ with a large C. The latter is
+- The summary P1 writes (1-α⁻¹)⁻¹, negative for every α < 1; Theorem 1 and (53) have (C-α⁻¹)⁻¹, C large. The latter is
   taken, with C a symbol (`attention_constant`); it must exceed 1/α. (53) has C in the numerator too: a constant.
 - ε_m is any number in (0, 1/2): a symbol. m >= ε_m⁻² M1² log N has no hidden constant.
 - β = Θ(log log M1) in Section 3.2, "from Θ(log log M)" below Proposition 2: shown as a rate with M1.
@@ -84,7 +84,13 @@ class Symbols(SymbolsBase):
 
 def iterations(s: Symbols, constant: float = 1.0) -> Rate:
     """T of (6)."""
-    powers = {"all_patterns": 0.5, "relevant_low": -1, "step_size": -1, "undisturbed_fraction": -0.5, "attention_margin": -1}
+    powers = {
+        "all_patterns": 0.5,
+        "relevant_low": -1,
+        "step_size": -1,
+        "undisturbed_fraction": -0.5,
+        "attention_margin": -1,
+    }
     return rate("iterations", "T = Θ(√M λ_*⁻¹ η⁻¹ (1-ε_m-τM1)^(-1/2) (C-1/α)⁻¹)", s, powers, constant=constant)
 
 
@@ -95,7 +101,9 @@ def attention_iterations(s: Symbols, constant: float = 1.0) -> Rate:
     def odds(at: Symbols) -> float:
         return max(1 / at.matching_fraction - 1, 0.0) ** (1 / 3)
 
-    return rate("attention phase", "t >= Θ(η⁻¹ ((1-α)/α · M M1)^(1/3))", s, powers, odds, constant, "proof, before (48)")
+    return rate(
+        "attention phase", "t >= Θ(η⁻¹ ((1-α)/α · M M1)^(1/3))", s, powers, odds, constant, "proof, before (48)"
+    )
 
 
 def train_length(s: Symbols, constant: float = 1.0) -> Rate:
@@ -144,10 +152,22 @@ def training(s: Symbols, c: float = 1.0) -> tuple[Condition, ...]:
     )
 
 
+def doubly_logarithmic(s: Symbols) -> float:
+    """log log M1."""
+    return math.log(math.log(s.relevant_patterns))
+
+
+def root_logarithmic(s: Symbols) -> float:
+    """√log M."""
+    return math.sqrt(math.log(s.all_patterns))
+
+
 def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     """All numbered statements with conditions or rates."""
     require_open_fraction(s, "error", "neuron_deviation")
-    require_above(0, s, "training_tasks", "test_patterns", "attention_constant", "matching_fraction", "test_matching_fraction")
+    require_above(
+        0, s, "training_tasks", "test_patterns", "attention_constant", "matching_fraction", "test_matching_fraction"
+    )
     require_above(1, s, "relevant_patterns")
     c = constant
     trained = training(s, c)
@@ -157,8 +177,8 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
             "After T iterations the generalisation error on the M1 training tasks is zero.",
             trained,
             (iterations(s, c), attention_iterations(s, c), train_length(s, c),
-             rate("pattern strength", "β = Θ(log log M1)", s, factor=lambda at: math.log(math.log(at.relevant_patterns)),
-                  constant=c, note="Section 3.2 fixes β so")),
+             rate("pattern strength", "β = Θ(log log M1)", s, factor=doubly_logarithmic, constant=c,
+                  note="Section 3.2 fixes β so")),
         ),
         Theorem(
             f"{PAPER}/thm2", "Theorem 2, out-of-domain generalisation",
@@ -171,11 +191,11 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
         ),
         Theorem(
             f"{PAPER}/prop1", "Proposition 1, attention weights",
-            "W_Q and W_K enlarge the relevant patterns and leave the irrelevant ones; attention concentrates at rate O(1/T).",
+            "W_Q and W_K enlarge the relevant patterns and leave the irrelevant ones; attention concentrates at "
+            "rate O(1/T).",
             trained,
             (
-                rate("norm of relevant patterns", ">= Θ(√log M)", s, factor=lambda at: math.sqrt(math.log(at.all_patterns)),
-                     constant=c),
+                rate("norm of relevant patterns", ">= Θ(√log M)", s, factor=root_logarithmic, constant=c),
                 rate("norm of irrelevant patterns", "<= Θ(1)", s, constant=c),
                 rate("attention elsewhere", "-> Θ(1/M^C), C > 1", s, {"all_patterns": -1}, constant=c, note="C = 1"),
                 rate("its approach", "O(1/T)", s, {"steps": -1}, constant=c),
@@ -202,6 +222,7 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
         Theorem(
             f"{PAPER}/lem7", "Lemma 7, lucky neurons", "So many neurons are lucky at the start.",
             (width(s),),
-            (rate("lucky neurons", ">= (m/16)(1-ε_m-τM1)", s, {"neurons": 1, "undisturbed_fraction": 1}, lambda at: 1 / 16),),
+            (rate("lucky neurons", ">= (m/16)(1-ε_m-τM1)", s, {"neurons": 1, "undisturbed_fraction": 1},
+                  constant=1 / 16),),
         ),
     )  # fmt: skip

@@ -13,9 +13,9 @@ import xarray as xr
 from iclab.authoring import Lab
 from iclab.language.network import Answers
 from iclab.language.prompts import draw
+from iclab.language.study.asking import Found, bench, require_effect, task_by_task, tasks
+from iclab.language.study.settings import STEP_TESTS
 from iclab.language.words import TWO_STEP_TASKS, Example, Task, generator
-from iclab.papers.language_model.asking import Found, bench, require_effect, task_by_task, tasks
-from iclab.papers.language_model.settings import STEP_TESTS
 
 ERRORS = (0.0, 0.25, 0.5)
 FORMS = ("steps", "direct")

@@ -15,10 +15,10 @@ import xarray as xr
 
 from iclab.authoring import Lab
 from iclab.language.edits import Patch, Pruned, activity, keep_all_but, mlps
+from iclab.language.study.asking import Found, bench, few_shots, recorded, require_effect, tasks
+from iclab.language.study.settings import WORD_TESTS
+from iclab.language.study.task_vectors import extract
 from iclab.language.words import WORD_TASKS, generator
-from iclab.papers.language_model.asking import Found, bench, few_shots, recorded, require_effect, tasks
-from iclab.papers.language_model.settings import WORD_TESTS
-from iclab.papers.language_model.task_vectors import extract
 
 ORDERS = ("weights, smallest", "weights, largest", "activity, smallest", "activity, largest", "random")
 RATES = (0.0, 0.05, 0.15, 0.3)  # the paper removes 15 %

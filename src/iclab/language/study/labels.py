@@ -19,9 +19,9 @@ import xarray as xr
 
 from iclab.authoring import Lab, require
 from iclab.language.prompts import WordPrompt
+from iclab.language.study.asking import Bench, Found, bench, require_effect, task_by_task
+from iclab.language.study.settings import LABEL_TESTS
 from iclab.language.words import LABEL_TASKS, MEANINGLESS, Example, Task, generator, split
-from iclab.papers.language_model.asking import Bench, Found, bench, require_effect, task_by_task
-from iclab.papers.language_model.settings import LABEL_TESTS
 
 TRIGGER = "James Bond"
 RULES = ("flip", "target", "random")

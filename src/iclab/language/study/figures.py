@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from iclab.authoring import UNIT, Custom, Lines, Results, apply, measured, picture, threshold
 from iclab.drawing import COLOURS
 from iclab.expressions import Expression
+from iclab.language.study.geometry import KINDS
+from iclab.language.study.labels import ORDERS, PLACEMENTS, RULES
+from iclab.language.study.settings import Settings
+from iclab.language.study.statements import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank, vectors
+from iclab.language.study.task_vectors import VECTORS
 from iclab.language.words import LABEL_TASKS, TWO_STEP_TASKS, WORD_TASKS
-from iclab.papers.language_model.geometry import KINDS
-from iclab.papers.language_model.labels import ORDERS, PLACEMENTS, RULES
-from iclab.papers.language_model.settings import Settings
-from iclab.papers.language_model.statements import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank, vectors
-from iclab.papers.language_model.task_vectors import VECTORS
 from iclab.statistics import band
 
 SHOWN = {FIGURE_TASK: ("a", "b"), "country-language": ("c", "d")}  # Fig. 1 draws two tasks of factual recall

@@ -11,9 +11,9 @@ import xarray as xr
 
 from iclab.authoring import SIGNED, UNIT, Part, Reading, Statement, above, apply, below, identical, larger, measured
 from iclab.expressions import Expression
+from iclab.language.study.interventions import NOTHING, USED
+from iclab.language.study.labels import RULES, TRIGGER
 from iclab.language.words import LABEL_TASKS, TWO_STEP_TASKS
-from iclab.papers.language_model.interventions import NOTHING, USED
-from iclab.papers.language_model.labels import RULES, TRIGGER
 
 LITTLE = 0.1  # accuracy that is lost where a paper says that none is
 TWICE, FREE = (-2.0, 2.0), (-np.inf, np.inf)  # differences of cosines, of logarithms of ranks

@@ -16,10 +16,10 @@ import xarray as xr
 from iclab.authoring import Lab
 from iclab.language.edits import Patch
 from iclab.language.prompts import deranged
+from iclab.language.study.asking import Bench, Found, Queries, bench, few_shots, recorded, require_effect, tasks
+from iclab.language.study.geometry import COSINES, KINDS, geometry, static_offsets, static_ranks
+from iclab.language.study.settings import WORD_TESTS
 from iclab.language.words import WORD_TASKS, Task, generator
-from iclab.papers.language_model.asking import Bench, Found, Queries, bench, few_shots, recorded, require_effect, tasks
-from iclab.papers.language_model.geometry import COSINES, KINDS, geometry, static_offsets, static_ranks
-from iclab.papers.language_model.settings import WORD_TESTS
 
 CONTEXTS = ("none", "demonstrations", "shuffled labels")
 MODES = ("added", "replaced")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from iclab.language.prompts import word_alone
+from iclab.language.study.asking import Bench
 from iclab.language.words import Example, Task
-from iclab.papers.language_model.asking import Bench
 
 COSINES = ("x, y", "x+o, y", "x+other, y", "x+offset, y", "x, o", "y, o", "y-x, o", "y-x, other")
 KINDS = ("x", "x+o", "y")

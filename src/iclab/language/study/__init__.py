@@ -5,10 +5,10 @@ It needs the extra `llm`. Figure 1 of vector-arithmetic is about such a model; n
 
 from iclab.authoring import Experiment
 from iclab.language.loading import INSTALL, missing
-from iclab.papers.language_model import interventions, labels, steps, task_vectors
-from iclab.papers.language_model.figures import figures
-from iclab.papers.language_model.settings import Settings, check, settings, unstated
-from iclab.papers.language_model.statements import statements
+from iclab.language.study import interventions, labels, steps, task_vectors
+from iclab.language.study.figures import figures
+from iclab.language.study.settings import Settings, check, settings, unstated
+from iclab.language.study.statements import statements
 
 title = "The same questions to a real language model"
 citation = (

@@ -14,8 +14,8 @@ from iclab.authoring import Lab
 from iclab.language.loading import load
 from iclab.language.network import LanguageModel
 from iclab.language.prompts import SEPARATORS, WordPrompt, draw, few_shot
+from iclab.language.study.settings import WORD_TESTS, Settings
 from iclab.language.words import WORD_TASKS, Example, Task, generator, split
-from iclab.papers.language_model.settings import WORD_TESTS, Settings
 
 Queries = Sequence[tuple[Example, ...]]  # by task
 Found = Mapping[str, Any]  # by variable

@@ -17,10 +17,8 @@ from iclab.language.prompts import SEPARATORS, WordPrompt, draw, few_shot
 from iclab.language.study.settings import WORD_TESTS, Settings
 from iclab.language.words import WORD_TASKS, Example, Task, generator, split
 
-Queries = Sequence[tuple[Example, ...]]
-"""Queries by task."""
-Found = Mapping[str, Any]
-"""Numbers by variable."""
+Queries = Sequence[tuple[Example, ...]]  # by task
+Found = Mapping[str, Any]  # by variable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,9 +77,7 @@ def with_demonstrations(
     return prompts
 
 
-def few_shots(
-    one: Bench, found: Sequence[Task], queries: Queries, what: str, change: Any = None
-) -> list[tuple[int, ...]]:
+def few_shots(one: Bench, found: list[Task], queries: Queries, what: str, change: Any = None) -> list[tuple[int, ...]]:
     """The tokens of few-shot prompts, task by task."""
     pairs = zip(found, queries, strict=True)
     return [prompt.tokens for task, own in pairs for prompt in with_demonstrations(one, task, own, what, change)]

@@ -17,6 +17,7 @@ from iclab.language.study.geometry import KINDS
 from iclab.language.study.labels import ORDERS, PLACEMENTS, RULES
 from iclab.language.study.settings import Settings
 from iclab.language.study.statements import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank, vectors
+from iclab.language.study.task_vectors import VECTORS
 from iclab.language.words import LABEL_TASKS, TWO_STEP_TASKS, WORD_TASKS
 from iclab.statistics import band
 
@@ -26,12 +27,6 @@ PLACE = "place in the residual stream"
 COSINES = ("x, y", "x+o, y", "x+other, y", "x+offset, y", "y-x, o")
 ACCURACY: dict[str, Any] = {"y": "accuracy", "bounds": UNIT, "limits": (-0.02, 1.02)}
 CONTEXTS = {"none": "no vector", "demonstrations": "demonstrations", "shuffled labels": "shuffled answers"}
-CONTROLS = {
-    "other task": "another task's vector",
-    "shuffled labels": "vector of shuffled answers",
-    "random": "random vector",
-    "static offset": "static offset of words",
-}
 
 
 def together(data: xr.DataArray) -> xr.DataArray:
@@ -119,9 +114,9 @@ def patching(results: Results, s: Settings) -> Figure:
     for mode, title in modes.items():
         own, chosen = apply(together, vectors("patched_right", mode=mode)), vectors("chosen", mode=mode)
         lines[title] = {"its own vector": own} | _levels(vectors("right"), own)
-        for number, (vector, words) in enumerate(CONTROLS.items()):
+        for number, vector in enumerate(VECTORS):
             control = apply(together, vectors("control_right", mode=mode, vector=vector))
-            lines[title][words] = apply(box, control, "place", chosen, 0.5 * (number - 1.5))
+            lines[title][f"control: {vector}"] = apply(box, control, "place", chosen, 0.5 * (number - 1.5))
     figure = _panels(results, lines, "place", x=PLACE, dashed=tuple(CONTEXTS.values()), **ACCURACY)
     for axis, mode in zip(figure.axes, modes, strict=True):
         threshold(axis, float(results["task-vectors"]["chosen"].sel(mode=mode)), "chosen", vertical=True)

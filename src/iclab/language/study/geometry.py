@@ -81,9 +81,7 @@ def axes_of(o: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def static_ranks(one: Bench, found: list[Task]) -> dict[str, Any]:
-    """The answer's rank among all static word vectors, by cosine with the query's plus the mean offset of held-out
-    pairs.
-    """
+    """The answer's rank among all static word vectors, by cosine with the query's plus the held-out pairs' offset."""
     table = one.model.embeddings
     unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
 

@@ -88,9 +88,7 @@ def controls(lab: Lab) -> xr.Dataset:
 
         nothing = patched(middle, zeros, False), patched(middle, streams[:, middle], True), pruned(0)
         used = patched(middle, vectors["own"][own, middle], False), patched(middle, means[own, middle], True), pruned(1)
-        shift = np.roll(
-            np.arange(count), each
-        )  # another prompt's stream after the last block is planted, the rest stays
+        shift = np.roll(np.arange(count), each)  # the prompts whose last streams are planted
         planted = patched(model.depth, streams[shift, model.depth], True)
         expected = model.ask([bare[index] for index in shift], targets).log_probability
         pairs = {"unchanged": (nothing, plain), "planted": (planted, expected), "changed": (used, plain)}

@@ -129,12 +129,9 @@ def attention(lab: Lab) -> xr.Dataset:
         block, head = np.unravel_index(int(share.argmax()), share.shape)
         orders = [labelled(one, task, task.test[:count], "attention", shuffled=order != "labels") for order in ORDERS]
         masses = [mass(one, prompts) for prompts in orders]
-        heads = [m[:, :, block, head] for m in masses]
-        shares = {
-            "share": [m.sum(-1)[0] / m.sum(-1).sum(0) for m in masses],
-            "head_share": [m[0] / m.sum(0) for m in heads],
-        }
-        return shares | {"chosen_block": block + 1, "chosen_head": head}
+        by_block, at_head = [m.sum(-1) for m in masses], [m[:, :, block, head] for m in masses]
+        found = {"share": [m[0] / m.sum(0) for m in by_block], "head_share": [m[0] / m.sum(0) for m in at_head]}
+        return found | {"chosen_block": block + 1, "chosen_head": head}
 
     return task_by_task(lab, "attention", axes, variables, label_tasks(), ask)
 

@@ -115,66 +115,54 @@ statements = [
     Statement(
         "interventions", "Beyond: do the interventions act?",
         "An intervention of nothing changes nothing, a planted one does what it must, those that are used act.",
-        (
-            *(Part(f"change of log-probability, {name}", same.sel(nothing=name), identical(1e-3)) for name in NOTHING),
-            Part("log-probability with another prompt's last stream planted, distance from that prompt's own",
-                 measured("controls", "planted"), identical(1e-3)),
-            *(Part(f"change of log-probability, {name}", changed.sel(used=name), larger(0.01)) for name in USED),
-        ),
+        (*(Part(f"change of log-probability, {name}", same.sel(nothing=name), identical(1e-3)) for name in NOTHING),
+         Part("log-probability with another prompt's last stream planted, distance from that prompt's own",
+              measured("controls", "planted"), identical(1e-3)),
+         *(Part(f"change of log-probability, {name}", changed.sel(used=name), larger(0.01)) for name in USED)),
         ours=("'nothing': below 0.001; 'changes': above 0.01",), beyond=True,
         afterwards="Chosen after the interventions had been run on two held-out prompts per task.",
     ),
     Statement(
         "fig1-demonstrations", "Beyond: vector-arithmetic, Figure 1: what it presupposes",
         "The model answers from the demonstrations: better with them than without, and than with others' answers.",
-        (
-            more("accuracy with demonstrations minus without", shown - none),
-            more("accuracy with demonstrations minus with shuffled answers", shown - mixed),
-        ),
+        (more("accuracy with demonstrations minus without", shown - none),
+         more("accuracy with demonstrations minus with shuffled answers", shown - mixed)),
         figure="patching", afterwards=FIG1, beyond=True,
     ),
     Statement(
         "fig1-sum", "Beyond: vector-arithmetic, Figure 1",
         "x + o = y, approximately: the query's vector plus the task vector is nearer to the answer's than the query's "
         "alone; up to the length of o: y - x points along the task vector, more than along another task's.",
-        (
-            more("cos(x+o, y) - cos(x, y)", cosine("x+o, y") - cosine("x, y"), TWICE, *exact),
-            more("cos(x+o, y) - cos(x+o', y), o' another's", cosine("x+o, y") - cosine("x+other, y"), TWICE, *exact),
-            more("cos(y-x, o)", cosine("y-x, o"), SIGNED, *along),
-            more("cos(y-x, o) - cos(y-x, o')", cosine("y-x, o") - cosine("y-x, other"), TWICE, *along),
-        ),
+        (more("cos(x+o, y) - cos(x, y)", cosine("x+o, y") - cosine("x, y"), TWICE, *exact),
+         more("cos(x+o, y) - cos(x+o', y), o' another's", cosine("x+o, y") - cosine("x+other, y"), TWICE, *exact),
+         more("cos(y-x, o)", cosine("y-x, o"), SIGNED, *along),
+         more("cos(y-x, o) - cos(y-x, o')", cosine("y-x, o") - cosine("y-x, other"), TWICE, *along)),
         (TASKS, CAPITAL, *ALONG), figure="fig1", ours=(WORD,), afterwards=FIG1, beyond=True,
     ),
     Statement(
         "fig1-alignment", "Beyond: vector-arithmetic, Figure 1 and Section 1",
         "Answers align with the task vector more than queries do; queries contain little of it.",
-        (
-            more("cos(y, o) - cos(x, o)", cosine("y, o") - cosine("x, o"), TWICE),
-            Part("|cos(x, o)|", apply(pooled, abs(cosine("x, o"))), below(0.2), UNIT),
-        ),
+        (more("cos(y, o) - cos(x, o)", cosine("y, o") - cosine("x, o"), TWICE),
+         Part("|cos(x, o)|", apply(pooled, abs(cosine("x, o"))), below(0.2), UNIT)),
         (TASKS, CAPITAL), figure="fig1", afterwards=FIG1, beyond=True,
         ours=(WORD, "'little': below 0.2, twice the 0.1 of the paper's own model of words"),
     ),
     Statement(
         "fig1-vector", "Beyond: vector-arithmetic, Figure 1 and Proposition 3.3",
         "With the task vector of other prompts the model answers unseen queries without demonstrations almost as with.",
-        (
-            more("accuracy with the vector minus without", patched() - none),
-            more("the same, minus half of what demonstrations add", patched() - 0.5 * none - 0.5 * shown),
-            more("accuracy with the vector minus with another task's", patched() - other),
-            more("accuracy with the vector minus with a random one of its length", patched() - random),
-        ),
+        (more("accuracy with the vector minus without", patched() - none),
+         more("the same, minus half of what demonstrations add", patched() - 0.5 * none - 0.5 * shown),
+         more("accuracy with the vector minus with another task's", patched() - other),
+         more("accuracy with the vector minus with a random one of its length", patched() - random)),
         tuple(Reading(mode, why, at={"mode": mode}) for mode, why in MODES.items()), figure="patching", beyond=True,
-        afterwards=FIG1, ours=("'almost': more than half of what demonstrations add; layer chosen on held-out ones",),
+        afterwards=FIG1, ours=("'almost': over half of what demonstrations add; layer chosen on held-out queries",),
     ),
     Statement(
         "fig1-static", "Beyond: vector-arithmetic, Figure 1 and question 2: against static word vectors",
         "The task vector added in the model ranks the answer higher than the same arithmetic on static words does.",
-        (
-            more("log10 rank with static vectors minus with the task vector added", static - rank, FREE),
-            more("log10 rank without a vector minus with it", bare - rank, FREE),
-            more("accuracy with the task vector minus with the static offset of words", patched(mode="added") - offset),
-        ),
+        (more("log10 rank with static vectors minus with the task vector added", static - rank, FREE),
+         more("log10 rank without a vector minus with it", bare - rank, FREE),
+         more("accuracy with the task vector minus with the static offset of words", patched(mode="added") - offset)),
         figure="ranks", beyond=True,
         ours=("static: input embeddings, the mean offset of 16 held-out pairs, cosine over the vocabulary without the "
               "query itself; the offset of words is added in the model at the task vector's place",),
@@ -183,10 +171,8 @@ statements = [
     Statement(
         "attention", "Beyond: nonlinear-icl, Corollary 4.3 and Figure 2(B)",
         "The query attends to demonstrations with its own label more than to others; attention concentrates on them.",
-        (
-            Part("share of attention on demonstrations with the query's label", share, above(0.5, "order"), UNIT),
-            Part("the share approaches 1", share, above(0.9), UNIT),
-        ),
+        (Part("share of attention on demonstrations with the query's label", share, above(0.5, "order"), UNIT),
+         Part("the share approaches 1", share, above(0.9), UNIT)),
         LABELS, figure="attention", beyond=True,
         ours=("one head of all, chosen on held-out queries; mass on whole demonstrations from the prompt's last token, "
               "as a share of that on all", "'approaches 1': above 0.9, as for Fig. 2(B)"),
@@ -197,11 +183,9 @@ statements = [
     Statement(
         "pruning", "Beyond: nonlinear-icl, Theorem 3.7 and Figure 5(A)",
         "Removing the 15 % smallest MLP neurons hardly costs anything; as many large ones cost more, as do any others.",
-        (
-            *(cost("accuracy lost without the 15 % smallest", clean - small[k], k) for k in SIZES),
-            *(more("accuracy without them minus without the largest", small[k] - large[k], SIGNED, k) for k in SIZES),
-            *(more("accuracy without them minus without random ones", small[k] - chance, SIGNED, k) for k in SIZES),
-        ),
+        (*(cost("accuracy lost without the 15 % smallest", clean - small[k], k) for k in SIZES),
+         *(more("accuracy without them minus without the largest", small[k] - large[k], SIGNED, k) for k in SIZES),
+         *(more("accuracy without them minus without random ones", small[k] - chance, SIGNED, k) for k in SIZES)),
         tuple(Reading(name, why) for name, why in SIZES.items()), figure="pruning", beyond=True,
         ours=("normalisation gains not folded in; the same share in every block", HARDLY),
         afterwards=f"{SCOUTED} accuracy with 10 and 30 % of the neurons gone: so the rates are small. {GROUPED}",
@@ -210,21 +194,17 @@ statements = [
         "outliers-mamba", "Beyond: mamba-outliers, Theorem 1 and Figure 1, as the paper's Mamba",
         "The model finds the label in context, and outliers in up to three quarters of the demonstrations hardly cost "
         "anything, whatever their labels.",
-        (
-            Part("accuracy without outliers", flipped.sel(fraction=0.0), above(0.5, "order"), UNIT),
-            *(cost(f"accuracy lost at α = 0.75, {RULE_WORDS[rule]}",
-                   right.sel(rule=rule, fraction=0.0) - right.sel(rule=rule, fraction=0.75)) for rule in RULES),
-        ),
+        (Part("accuracy without outliers", flipped.sel(fraction=0.0), above(0.5, "order"), UNIT),
+         *(cost(f"accuracy lost at α = 0.75, {RULE_WORDS[rule]}",
+                right.sel(rule=rule, fraction=0.0) - right.sel(rule=rule, fraction=0.75)) for rule in RULES)),
         LABELS, figure="outliers", afterwards=OUTLIERS, beyond=True,
         ours=(MARKED, "'finds': more often than by chance", HARDLY),
     ),
     Statement(
         "outliers-linear", "Beyond: mamba-outliers, Theorem 4 and Figure 1(A), as the paper's linear Transformer",
         "Beyond one half outliers win: most answers are wrong with three quarters of the labels flipped, few with one.",
-        (
-            Part("accuracy at α = 0.75, flipped labels", flipped.sel(fraction=0.75), below(0.5), UNIT),
-            cost("accuracy lost at α = 0.25, flipped labels", flipped.sel(fraction=0.0) - flipped.sel(fraction=0.25)),
-        ),
+        (Part("accuracy at α = 0.75, flipped labels", flipped.sel(fraction=0.75), below(0.5), UNIT),
+         cost("accuracy lost at α = 0.25, flipped labels", flipped.sel(fraction=0.0) - flipped.sel(fraction=0.25))),
         LABELS, figure="outliers", ours=(MARKED, HARDLY), afterwards=OUTLIERS, beyond=True,
     ),
     Statement(
@@ -251,11 +231,9 @@ statements = [
     Statement(
         "steps-robust", "Beyond: chain-of-thought, Theorem 2",
         "Steps help, and where they are shown a quarter of erroneous demonstrations hardly hurts.",
-        (
-            helps,
-            cost("accuracy lost by 25 % erroneous ones", stepwise.sel(errors=0.0) - stepwise.sel(errors=0.25)),
-            cost("accuracy of the intermediate step lost by them", step.sel(errors=0.0) - step.sel(errors=0.25)),
-        ),
+        (helps,
+         cost("accuracy lost by 25 % erroneous ones", stepwise.sel(errors=0.0) - stepwise.sel(errors=0.25)),
+         cost("accuracy of the intermediate step lost by them", step.sel(errors=0.0) - step.sel(errors=0.25))),
         figure="steps", ours=(GREEDY, HARDLY), beyond=True,
         afterwards=f"{STEPS} The first part came in with the grouping: a model that knows nothing loses nothing.",
     ),

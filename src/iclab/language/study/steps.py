@@ -22,9 +22,7 @@ FORMS = ("steps", "direct")
 
 
 def steps(lab: Lab) -> xr.Dataset:
-    """Accuracy on two-step tasks with the intermediate step and without, against the fraction of erroneous
-    demonstrations.
-    """
+    """Accuracy on two-step tasks, with the step shown and without, against the fraction of erroneous demonstrations."""
     one = bench(lab.settings)
     s, model, between = one.settings, one.model, one.model.tokens(one.separator)
     axes = {"form": FORMS, "errors": ERRORS, "task": TWO_STEP_TASKS, "prompt": range(s.step_prompts)}

@@ -21,6 +21,7 @@ from iclab.language.study.geometry import COSINES, KINDS, geometry, static_offse
 from iclab.language.study.settings import WORD_TESTS
 from iclab.language.words import WORD_TASKS, Task, generator
 
+CONTEXTS = ("none", "demonstrations", "shuffled labels")
 MODES = ("added", "replaced")
 VECTORS = ("other task", "shuffled labels", "random", "static offset")
 
@@ -32,13 +33,8 @@ def task_vectors(lab: Lab) -> xr.Dataset:
     found = tasks(one, WORD_TASKS, WORD_TESTS)
     places = sorted({*range(0, depth + 1, s.place_stride), depth})
     axes: dict[str, Any] = {"task": WORD_TASKS, "prompt": range(s.prompts), "held": range(s.held_out_prompts)}
-    axes |= {
-        "place": places,
-        "context": ("none", "demonstrations", "shuffled labels"),
-        "mode": MODES,
-        "vector": VECTORS,
-    }
-    axes |= {"every": range(depth + 1), "cosine": COSINES, "kind": KINDS, "axis": range(3)}
+    axes |= {"place": places, "every": range(depth + 1), "context": CONTEXTS, "mode": MODES, "vector": VECTORS}
+    axes |= {"cosine": COSINES, "kind": KINDS, "axis": range(3)}
     variables = dict.fromkeys(("right", "rank"), "context task prompt")
     variables |= dict.fromkeys(("patched_right", "patched_rank"), "mode task prompt place")
     variables |= {"held_right": "mode task held place", "chosen": "mode", "control_right": "mode vector task prompt"}

@@ -53,3 +53,17 @@ def test_what_the_package_exports_is_there_when_asked_for():
     assert set(iclab.__all__) <= set(dir(iclab))
     with pytest.raises(AttributeError, match="has no attribute 'reproduced'"):
         _ = iclab.reproduced
+
+
+def test_the_list_of_statements_is_that_of_the_papers():
+    """`iclab list` reads a file; `python -m iclab.contents` writes it."""
+    from iclab.contents import collected, contents
+
+    assert contents() == json.loads(json.dumps(collected()))
+
+
+def test_the_list_has_a_line_per_statement_and_fits_a_terminal(command):
+    status, out, _ = command("list")
+    lines = out.splitlines()
+    assert status == 0 and len(lines) < 120 and max(map(len, lines)) <= 80
+    assert sum("  thm" in line or "  fig" in line for line in lines) > 40

@@ -94,7 +94,7 @@ def _figure(mode: Mode, name: str, lab: Lab) -> xr.Dataset:
         world = partial(lambda at, value, length: (*at[value], length, s.longest_test), at)
         found = _asked(lab, f"{name} {panel}", mode, dims, s.trend_prompts, world).assign_coords(value=list(points))
         parts.append(found.rename({key: f"{key}_{panel}" for key in ("value", *found.data_vars)}))
-    return xr.merge(parts)
+    return xr.merge(parts, compat="no_conflicts", join="outer")
 
 
 def _longest(lab: Lab, name: str, mode: Mode, matrices: np.ndarray, kinds: Sequence[str] = KINDS) -> xr.Dataset:

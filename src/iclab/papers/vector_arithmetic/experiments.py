@@ -92,7 +92,7 @@ def uses(lab: Lab) -> xr.Dataset:
     measures = {"uses": task_vector_uses, "static": static_offset_error}
     found = [asked(lab, name, measure, world(s, Kind.icl), s.prompts) for name, measure in measures.items()]
     hard = {k: asked(lab, f"complexity {k}", complexity, world(s, Kind(k)), s.trend_prompts) for k in KINDS}
-    return xr.merge([*found, stacked("kind", hard)])
+    return xr.merge([*found, stacked("kind", hard)], compat="no_conflicts", join="outer")
 
 
 def shifts(lab: Lab) -> xr.Dataset:
@@ -118,7 +118,8 @@ def prompts(lab: Lab) -> xr.Dataset:
         asked(lab, "cotasks", measure, mixed, s.trend_prompts, {"cotasks": (1, 2)})
         for measure in (mixture_weights, measure_errors)
     )
-    return xr.merge([lengths, weights, several.rename({name: f"cotasks_{name}" for name in several.data_vars})])
+    renamed = several.rename({name: f"cotasks_{name}" for name in several.data_vars})
+    return xr.merge([lengths, weights, renamed], compat="no_conflicts", join="outer")
 
 
 experiments = {

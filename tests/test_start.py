@@ -1,5 +1,6 @@
 """A command that trains nothing starts at once: it loads none of the libraries that trainings need."""
 
+import json
 import subprocess
 import sys
 

@@ -24,7 +24,7 @@ def datasets(run: Path) -> dict[str, xr.Dataset]:
     out.
     """
     found = {}
-    for path in sorted((run / "results").rglob("*.nc")):
+    for path in sorted((run / "results").glob("*/*.nc")):
         name = path.relative_to(run / "results").with_suffix("").as_posix()
         if not name.startswith(("control/", "pieces/")):
             with xr.open_dataset(path, engine="h5netcdf") as data:
@@ -33,7 +33,10 @@ def datasets(run: Path) -> dict[str, xr.Dataset]:
 
 
 def same(one: xr.DataArray, two: xr.DataArray) -> bool:
-    """The same bits, whatever the order of dimensions."""
+    """The same bits, whatever the order of dimensions; of a dimension that is new, one place must have them."""
+    extra = [dim for dim in two.dims if dim not in one.dims]
+    if extra:
+        return any(same(one, two.isel({extra[0]: place})) for place in range(two.sizes[extra[0]]))
     if set(one.dims) != set(two.dims) or one.dtype != two.dtype:
         return False
     other = two.transpose(*one.dims)

@@ -154,7 +154,7 @@ def test_every_name_in_a_table_of_letters_exists(paper):
 def test_the_reference_has_every_module_a_reader_may_import():
     texts = [page.read_text() for page in (ROOT / "docs" / "api").glob("*.md")]
     shown = {word for text in texts for word in re.findall(r"module (iclab\S*)", text)}
-    inside = ("report", "cli", "runs", "papers", "probes", "conformance", "skeletons", "bench")
+    inside = ("report", "cli", "runs", "papers", "probes", "conformance", "skeletons", "bench", "language.study")
     inner = tuple(f"iclab.{part}" for part in inside)
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
     wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.sweep_results", "papers")}

@@ -18,21 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import (
-    BaseWorld,
-    Cosine,
-    Part,
-    Recipe,
-    Statement,
-    Training,
-    above,
-    apply,
-    below,
-    make_prompt,
-    measured,
-    regression,
-    static,
-)
+import iclab.authoring as ic
 from iclab.models.linear_transformer import LinearTransformerSettings
 
 d, N, LENGTHS = 5, 20, (5, 10, 20, 40, 80)
@@ -47,19 +33,15 @@ class Settings:
     prompts: int = 10_000
 
 
-settings = {
-    "smoke": Settings(steps=20, prompts=500),
-    "quick": Settings(),
-    "paper": Settings(steps=10_000, prompts=100_000),
-}
+settings = {"smoke": Settings(0.5, 20, 500), "quick": Settings(), "paper": Settings(0.5, 10_000, 100_000)}
 
 
-class Regression(BaseWorld):
+class Regression(ic.BaseWorld):
     """y = wᵀx + noise."""
 
     length: int = N
     sigma: float = 0.5
-    longest: int = static(max(LENGTHS))
+    longest: int = ic.static(max(LENGTHS))
 
     def sample(self, key, index):
         """One prompt; the query shows no answer."""
@@ -67,7 +49,7 @@ class Regression(BaseWorld):
         x, w, noise = drawn[:-1, :d], drawn[-1, :d], drawn[:-1, d]
         y = x @ w + self.sigma * noise
         tokens = jnp.column_stack([x, y.at[-1].set(0.0)])
-        return make_prompt(tokens, target=y[-1], label=y[:-1], present=jnp.arange(self.longest) < self.length)
+        return ic.make_prompt(tokens, target=y[-1], label=y[:-1], present=jnp.arange(self.longest) < self.length)
 
 
 @functools.cache
@@ -89,9 +71,10 @@ def compared(sigma):
 
 def experiment(lab):
     """Train at length 20, test at other lengths, beside ridge regression, least squares and the formula."""
-    s, train = lab.settings, Training(0.02, batch=256, optimiser="adam", schedule=Cosine(0.0, lab.settings.steps))
-    world = Regression(N, s.sigma, longest=N)
-    trained = lab.train("main", Recipe(world, LinearTransformerSettings(mean=True), train), s.steps, loss=regression)
+    s = lab.settings
+    train = ic.Training(0.02, batch=256, optimiser="adam", schedule=ic.Cosine(0.0, s.steps))
+    recipe = ic.Recipe(Regression(N, s.sigma, longest=N), LinearTransformerSettings(mean=True), train)
+    trained = lab.train("main", recipe, s.steps, loss=ic.regression)
     at = lambda setting, seed, length: Regression(length, s.sigma)  # noqa: E731
     tested = lab.evaluate(trained, "test", compared(s.sigma), at, {"length": LENGTHS}, s.prompts)
     gamma, n = 1 / (1 + (d + 1 + s.sigma**2) / N), xr.DataArray(np.array(LENGTHS), dims="length")
@@ -99,20 +82,16 @@ def experiment(lab):
     return tested.assign(theory=risk + 0 * tested["attention"]).to_dataarray("fit", "squared_error").to_dataset()
 
 
-errors = measured("experiment", "squared_error")
-
-
-def over(other):
-    """The error of attention over that of another fit."""
-    return apply(lambda e: e.sel(fit="attention", drop=True) / e.sel(fit=other, drop=True), errors)
-
+errors = ic.measured("experiment", "squared_error")
+attention = errors.sel(fit="attention")
+theory, ridge = attention / errors.sel(fit="theory"), attention / errors.sel(fit="ridge")
 
 statements = [
-    Statement("one-step", "Zhang, Frei, Bartlett 2023",
-              "Its error is that of one fitted step of gradient descent, at every length.",
-              (Part("largest |measured / R(n) - 1|", abs(over("theory") - 1).max("length"), below(0.1)),)),
-    Statement("not-ridge", "von Oswald et al. 2022; Garg et al. 2022",
-              "With more examples than d it stays behind ridge regression, the more so the longer the context.",
-              (Part("error / error of ridge, 80 examples", over("ridge").sel(length=80), above(2)),
-               Part("the same, smallest over lengths", over("ridge").min("length"), above(1)))),
+    ic.Statement("one-step", "Zhang, Frei, Bartlett 2023",
+                 "Its error is that of one fitted step of gradient descent, at every length.",
+                 (ic.Part("largest |measured / R(n) - 1|", abs(theory - 1).max("length"), ic.below(0.1)),)),
+    ic.Statement("not-ridge", "von Oswald et al. 2022; Garg et al. 2022",
+                 "With more examples than d it stays behind ridge regression, the more so the longer the context.",
+                 (ic.Part("error / error of ridge, 80 examples", ridge.sel(length=80), ic.above(2)),
+                  ic.Part("the same, smallest over lengths", ridge.min("length"), ic.above(1)))),
 ]  # fmt: skip

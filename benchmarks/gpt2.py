@@ -1,8 +1,10 @@
-"""Seconds for the trainings of GPT-2 at the paper profile, in float32 and with bfloat16 gradients, observed as in the figures.
+"""Seconds for the trainings of GPT-2 at the paper profile, in float32 and with bfloat16 gradients, observed as in
+the figures.
 
-    python benchmarks/gpt2.py [--seeds 32] [--only 50] [--papers nonlinear-icl,...] [--width 64] [--out benchmarks/gpt2.md]
+    python benchmarks/gpt2.py [--seeds 32] [--only 50] [--papers nonlinear-icl,...] [--width 64] [--out FILE]
 
-With `--only N` the first N steps are run and the time of the whole training is extrapolated: an estimate, and it says so.
+With `--only N` the first N steps are run and the time of the whole training is extrapolated: an estimate, and it says
+so.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -22,9 +25,9 @@ from iclab.experiments import Recipe
 from iclab.losses import Loss, hinge, squared
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import gpt2 as chain_of_thought
-from iclab.papers.deep import DeepSettings
 from iclab.papers.mamba_outliers import gpt2 as mamba_outliers
 from iclab.papers.nonlinear_icl import gpt2 as nonlinear_icl
+from iclab.settings import replaced
 from iclab.training import Member, Observer, train
 
 TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] = {
@@ -36,7 +39,9 @@ TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] =
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Seconds of the first call and of the training, its steps, and the mean loss over the last stretch and all seeds."""
+    """Seconds of the first call and of the training, its steps, and the mean loss over the last stretch and all
+    seeds.
+    """
 
     first: float
     training: float
@@ -44,7 +49,7 @@ class Measured:
     loss: float
 
 
-def measure(paper: str, settings: DeepSettings, seeds: int, only: int | None) -> Measured:
+def measure(paper: str, settings: Any, seeds: int, only: int | None) -> Measured:
     """One training of all seeds, after a first call that compiles."""
     recipe, loss, observers = TRAININGS[paper]
     members = []
@@ -53,7 +58,7 @@ def measure(paper: str, settings: DeepSettings, seeds: int, only: int | None) ->
         key = ensemble.member_key(f"benchmark/gpt2/{paper}", seed)
         members.append(Member(key, made.world, made.model, made.training, made.watched))
     stacked = ensemble.stack(members)
-    schedule = settings.gpt2_record_at() if only is None else [0, only]
+    schedule = settings.gpt2.record_at() if only is None else [0, only]
     run = functools.partial(train, stacked, loss, observers=observers)
     began = time.perf_counter()
     run([0, 1])
@@ -78,19 +83,22 @@ def main() -> None:
         f"`benchmarks/gpt2.py` on {device}, JAX {jax.__version__}: 3 layers, 2 heads, width {arguments.width}, "
         f"{arguments.seeds} seeds at once.",
         "",
-        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss | note |",
+        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss "
+        "| note |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for paper in arguments.papers.split(","):
-        for half in (0, 1):
-            settings = dataclasses.replace(PAPERS[paper].settings["paper"], gpt2_half=half, gpt2_width=arguments.width)
+        for half in (False, True):
+            changes = {"gpt2.half": half, "gpt2.width": arguments.width}
+            settings = replaced(PAPERS[paper].settings["paper"], changes)
             found = measure(paper, settings, arguments.seeds, arguments.only)
-            whole = settings.gpt2_steps
+            whole = settings.gpt2.steps
             total = found.training * whole / found.steps
             note = "measured" if found.steps == whole else f"estimated from {found.steps} steps"
             rate = arguments.seeds * found.steps / found.training
             lines.append(
-                f"| {paper} | {'bfloat16' if half else 'float32'} | {whole} | {found.first:.1f} | {total:.1f} | {rate:,.0f} | "
+                f"| {paper} | {'bfloat16' if half else 'float32'} | {whole} | {found.first:.1f} | {total:.1f} | "
+                f"{rate:,.0f} | "
                 f"{found.loss:.4f} | {note} |"
             )
             print(lines[-1], flush=True)

@@ -1,10 +1,11 @@
-"""Time and memory of the closed form (3) against the prompt length, forward and backward, with the fitted growth exponent.
+"""Time and memory of the closed form (3) against the prompt length, forward and backward, with the fitted growth
+exponent.
 
     python benchmarks/prompt_length.py [--longest 1000000] [--out benchmarks/prompt_length.md]
 
-Times are medians over repeats after compilation; memory is what XLA plans for the gradient program (arguments, outputs and
-temporaries). Exponents are fitted on log-log data from 1,000 examples on, where constant overheads are small; the step in the
-times between 30,000 and 100,000 examples is where the arrays no longer fit into the cache.
+Times are medians over repeats after compilation; memory is what XLA plans for the gradient program (arguments, outputs
+and temporaries). Exponents are fitted on log-log data from 1,000 examples on, where constant overheads are small; the
+step in the times between 30,000 and 100,000 examples is where the arrays no longer fit into the cache.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import Classification, classification
-from iclab.worlds.outliers import outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import Outliers
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = [10**exponent * factor for exponent in range(2, 7) for factor in (1, 3)]
@@ -32,9 +33,9 @@ LENGTHS = [10**exponent * factor for exponent in range(2, 7) for factor in (1, 3
 def world(length: int) -> Classification:
     """Prompts of mamba-outliers with this many examples."""
     patterns = orthogonal_patterns(30, 6, 10, 3.0, outliers=3)
-    return classification(
+    return Classification(
         patterns, cyclic_tasks(6, 3), label_embedding=np.ones(1), matching_fraction=1.0, context_length=length,
-        outliers=outliers(0.6, 2.0),
+        outliers=Outliers(0.6, 2.0),
     )  # fmt: skip
 
 
@@ -82,7 +83,8 @@ def main() -> None:
         "Mamba, three layers": MambaSettings(depth=3),
     }
     lines = [
-        f"Made by `benchmarks/prompt_length.py` ({platform.machine()}, JAX {jax.__version__}, {jax.default_backend()}):",
+        f"Made by `benchmarks/prompt_length.py` ({platform.machine()}, JAX {jax.__version__}, "
+        f"{jax.default_backend()}):",
         "one prompt with d = 30.",
         "",
         "| model | examples | forward, ms | forward + backward, ms | memory, MB |",

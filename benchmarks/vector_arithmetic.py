@@ -2,7 +2,8 @@
 
     python benchmarks/vector_arithmetic.py [--seeds 1] [--only 20] [--out benchmarks/vector_arithmetic.md]
 
-With `--only N` the first N epochs are run and the time of the whole training is extrapolated: an estimate, and it says so.
+With `--only N` the first N epochs are run and the time of the whole training is extrapolated: an estimate, and it says
+so.
 """
 
 from __future__ import annotations
@@ -17,22 +18,28 @@ from iclab import ensemble
 from iclab.devices import prepare_jax
 from iclab.losses import cross_entropy
 from iclab.papers.vector_arithmetic.experiments import observe
-from iclab.papers.vector_arithmetic.settings import PROFILES, recipe
+from iclab.papers.vector_arithmetic.settings import recipe, settings
 from iclab.training import Member, train
 from iclab.worlds.concepts import Kind
 
 
 def seconds(kind: Kind, seeds: int, only: int | None) -> tuple[float, float, int]:
     """Compilation and training time in seconds, and the number of epochs that were run."""
-    settings = PROFILES["paper"]
-    made = recipe(settings, kind)
+    size = settings["paper"]
+    made = recipe(size, kind)
     members = ensemble.stack(
         [
-            Member(ensemble.member_key(f"benchmark/{kind.value}", seed), made.world, made.model, made.training, made.watched)
+            Member(
+                ensemble.member_key(f"benchmark/{kind.value}", seed),
+                made.world,
+                made.model,
+                made.training,
+                made.watched,
+            )
             for seed in range(seeds)
         ]
     )
-    schedule = settings.record_at(kind) if only is None else [0, only]
+    schedule = size.record_at(kind) if only is None else [0, only]
     began = time.perf_counter()
     train(members, cross_entropy, [0, 1], (observe,))
     compiled = time.perf_counter() - began
@@ -52,7 +59,8 @@ def main() -> None:
     prepare_jax()
     device = f"{jax.local_device_count()} × {jax.local_devices()[0].device_kind}"
     lines = [
-        f"`benchmarks/vector_arithmetic.py` on {device}, JAX {jax.__version__}, float32, d = 3000, {arguments.seeds} seeds:",
+        f"`benchmarks/vector_arithmetic.py` on {device}, JAX {jax.__version__}, float32, d = 3000, "
+        f"{arguments.seeds} seeds:",
         "",
         "| trained on | epochs | first call with compilation, s | training, s | note |",
         "|---|---|---|---|---|",

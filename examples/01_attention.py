@@ -1,7 +1,8 @@
 """Train one model and look at its attention, before and after.
 
-The prompt is ten examples (pattern, label) and a query; the model must answer with the label that the query's pattern has in
-this prompt. An untrained model looks everywhere; a trained one looks at the examples that share the query's pattern.
+The prompt is ten examples (pattern, label) and a query; the model must answer with the label that the query's pattern
+has in this prompt. An untrained model looks everywhere; a trained one looks at the examples that share the query's
+pattern.
 
     python examples/01_attention.py
 """
@@ -12,11 +13,13 @@ import numpy as np
 from iclab.authoring import Lab, Recipe, Training, hinge
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 patterns = orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0)
-world = classification(patterns, cyclic_tasks(4), label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=10)
+world = Classification(
+    patterns, cyclic_tasks(4), label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=10
+)
 model_settings = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)
 
 lab = Lab("example", settings=None, seeds=[0])

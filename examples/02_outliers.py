@@ -1,9 +1,11 @@
 """Two architectures under outliers: does Mamba's gate help where linear attention fails?
 
-Li et al. (Understanding Mamba in in-context learning with outliers) say that a gate learns to skip examples that carry an
-additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to 80 %.
+Li et al. (Understanding Mamba in in-context learning with outliers) say that a gate learns to skip examples that carry
+an additive outlier and a false label. Here both models are trained with 40 % of such examples and tested with 0 to
+80 %.
 
-    iclab reproduce examples/02_outliers.py          or, for a map: iclab sweep examples/02_outliers.py --grid magnitude=0.5,1,2
+    iclab reproduce examples/02_outliers.py
+    iclab sweep examples/02_outliers.py --grid magnitude=0.5,1,2
 """
 
 import dataclasses
@@ -11,12 +13,12 @@ import dataclasses
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import Check, Recipe, Training, above, below, claim, errors, hinge
+from iclab.authoring import Part, Recipe, Statement, Training, below, errors, hinge, larger, measured
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
-from iclab.worlds.outliers import LabelRule, outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import cyclic_tasks
 
 FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -34,15 +36,19 @@ class Settings:
     prompts: int = 2000
 
 
-settings = {"smoke": Settings(steps=10, prompts=250), "quick": Settings(), "paper": Settings(steps=10_000, prompts=20_000)}
+settings = {
+    "smoke": Settings(steps=10, prompts=250),
+    "quick": Settings(),
+    "paper": Settings(steps=10_000, prompts=20_000),
+}
 
 
 def world(s, fraction):
     """Binary classification by one of four patterns; outliers show the opposite label."""
-    return classification(
+    return Classification(
         orthogonal_patterns(12, relevant=4, irrelevant=4, strength=2.0, outliers=2), cyclic_tasks(4, shifts=3),
         label_embedding=np.array([1.0]), matching_fraction=0.8, context_length=20,
-        outliers=outliers(fraction, s.magnitude, LabelRule.flip, stackable=True),
+        outliers=Outliers(fraction, s.magnitude, LabelRule.flip, stackable=True),
     )  # fmt: skip
 
 
@@ -57,23 +63,32 @@ def experiment(lab):
     return xr.concat(parts, "setting")
 
 
-def error(results, model, fraction):
-    """The 0-1 error of one model at one fraction of outliers."""
-    return results["experiment"]["error"].sel(setting=model, fraction=fraction)
+error = measured("experiment", "error")
+mamba, linear = error.sel(setting="Mamba"), error.sel(setting="linear attention")
 
-
-claims = [
-    claim(
+statements = [
+    Statement(
         "gate-helps",
+        "Li et al., Theorems 1 to 4, in small",
         "With 60 % outliers Mamba makes fewer mistakes than linear attention without a gate.",
-        Check("error of linear attention minus error of Mamba", above(0.05),
-              lambda r: error(r, "linear attention", 0.6) - error(r, "Mamba", 0.6)),
-        source="Li et al., Theorems 1 to 4, in small",
+        (
+            Part(
+                "error of linear attention minus error of Mamba",
+                linear.sel(fraction=0.6) - mamba.sel(fraction=0.6),
+                larger(0.05),
+            ),
+        ),
     ),
-    claim(
+    Statement(
         "nothing-lost",
+        "",
         "Without outliers Mamba is as good.",
-        Check("error of Mamba minus error of linear attention", below(0.02),
-              lambda r: error(r, "Mamba", 0.0) - error(r, "linear attention", 0.0)),
+        (
+            Part(
+                "error of Mamba minus error of linear attention",
+                mamba.sel(fraction=0.0) - linear.sel(fraction=0.0),
+                below(0.02),
+            ),
+        ),
     ),
-]  # fmt: skip
+]

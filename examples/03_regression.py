@@ -1,8 +1,9 @@
 """Linear regression in context: one layer of linear attention beside ridge regression and least squares.
 
-Known: one trained layer takes one step of gradient descent, of a size that fits the length N it was trained on (von Oswald et
-al. 2022; Ahn et al. 2023). Zhang, Frei, Bartlett (2023) give it: with x, w ~ N(0, I_d) and noise σ the layer answers
-(γ/n) Σ_i y_i x_i·x with γ = 1/(1 + (d+1+σ²)/N), so that at test length n, where E (XᵀX/n)² = (1 + (d+1)/n) I, its error is
+Known: one trained layer takes one step of gradient descent, of a size that fits the length N it was trained on (von
+Oswald et al. 2022; Ahn et al. 2023). Zhang, Frei, Bartlett (2023) give it: with x, w ~ N(0, I_d) and noise σ the layer
+answers (γ/n) Σ_i y_i x_i·x with γ = 1/(1 + (d+1+σ²)/N), so that at test length n, where E (XᵀX/n)² = (1 + (d+1)/n) I,
+its error is
 
     R(n) = d (1 - 2γ + γ² (1 + (d+1)/n)) + γ² σ² d/n + σ².
 
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import BaseWorld, Check, Cosine, Recipe, Training, above, below, claim, make_prompt, regression, static
+import iclab.authoring as ic
 from iclab.models.linear_transformer import LinearTransformerSettings
 
 d, N, LENGTHS = 5, 20, (5, 10, 20, 40, 80)
@@ -32,15 +33,15 @@ class Settings:
     prompts: int = 10_000
 
 
-settings = {"smoke": Settings(steps=20, prompts=500), "quick": Settings(), "paper": Settings(steps=10_000, prompts=100_000)}
+settings = {"smoke": Settings(0.5, 20, 500), "quick": Settings(), "paper": Settings(0.5, 10_000, 100_000)}
 
 
-class Regression(BaseWorld):
+class Regression(ic.BaseWorld):
     """y = wᵀx + noise."""
 
     length: int = N
     sigma: float = 0.5
-    longest: int = static(max(LENGTHS))
+    longest: int = ic.static(max(LENGTHS))
 
     def sample(self, key, index):
         """One prompt; the query shows no answer."""
@@ -48,7 +49,7 @@ class Regression(BaseWorld):
         x, w, noise = drawn[:-1, :d], drawn[-1, :d], drawn[:-1, d]
         y = x @ w + self.sigma * noise
         tokens = jnp.column_stack([x, y.at[-1].set(0.0)])
-        return make_prompt(tokens, target=y[-1], label=y[:-1], present=jnp.arange(self.longest) < self.length)
+        return ic.make_prompt(tokens, target=y[-1], label=y[:-1], present=jnp.arange(self.longest) < self.length)
 
 
 @functools.cache
@@ -70,9 +71,10 @@ def compared(sigma):
 
 def experiment(lab):
     """Train at length 20, test at other lengths, beside ridge regression, least squares and the formula."""
-    s, train = lab.settings, Training(0.02, batch=256, optimiser="adam", schedule=Cosine(0.0, lab.settings.steps))
-    world = Regression(N, s.sigma, longest=N)
-    trained = lab.train("main", Recipe(world, LinearTransformerSettings(mean=True), train), s.steps, loss=regression)
+    s = lab.settings
+    train = ic.Training(0.02, batch=256, optimiser="adam", schedule=ic.Cosine(0.0, s.steps))
+    recipe = ic.Recipe(Regression(N, s.sigma, longest=N), LinearTransformerSettings(mean=True), train)
+    trained = lab.train("main", recipe, s.steps, loss=ic.regression)
     at = lambda setting, seed, length: Regression(length, s.sigma)  # noqa: E731
     tested = lab.evaluate(trained, "test", compared(s.sigma), at, {"length": LENGTHS}, s.prompts)
     gamma, n = 1 / (1 + (d + 1 + s.sigma**2) / N), xr.DataArray(np.array(LENGTHS), dims="length")
@@ -80,18 +82,16 @@ def experiment(lab):
     return tested.assign(theory=risk + 0 * tested["attention"]).to_dataarray("fit", "squared_error").to_dataset()
 
 
-def ratio(results, other):
-    """The error of attention over that of another fit."""
-    errors = results["experiment"]["squared_error"]
-    return errors.sel(fit="attention", drop=True) / errors.sel(fit=other, drop=True)
+errors = ic.measured("experiment", "squared_error")
+attention = errors.sel(fit="attention")
+theory, ridge = attention / errors.sel(fit="theory"), attention / errors.sel(fit="ridge")
 
-
-claims = [
-    claim("one-step", "Its error is that of one fitted step of gradient descent, at every length.",
-          Check("largest |measured / R(n) - 1|", below(0.1), lambda r: abs(ratio(r, "theory") - 1).max("length")),
-          source="Zhang, Frei, Bartlett 2023"),
-    claim("not-ridge", "With more examples than d it stays behind ridge regression, the more so the longer the context.",
-          Check("error / error of ridge, 80 examples", above(2), lambda r: ratio(r, "ridge").sel(length=80)),
-          Check("the same, smallest over lengths", above(1), lambda r: ratio(r, "ridge").min("length")),
-          source="von Oswald et al. 2022; Garg et al. 2022"),
+statements = [
+    ic.Statement("one-step", "Zhang, Frei, Bartlett 2023",
+                 "Its error is that of one fitted step of gradient descent, at every length.",
+                 (ic.Part("largest |measured / R(n) - 1|", abs(theory - 1).max("length"), ic.below(0.1)),)),
+    ic.Statement("not-ridge", "von Oswald et al. 2022; Garg et al. 2022",
+                 "With more examples than d it stays behind ridge regression, the more so the longer the context.",
+                 (ic.Part("error / error of ridge, 80 examples", ridge.sel(length=80), ic.above(2)),
+                  ic.Part("the same, smallest over lengths", ridge.min("length"), ic.above(1)))),
 ]  # fmt: skip

@@ -1,9 +1,9 @@
-"""A claim from another paper: task diversity decides whether in-context learning generalises.
+"""A statement from another paper: task diversity decides whether in-context learning generalises.
 
-Raventós, Paul, Chen, Ganguli (NeurIPS 2023): a Transformer that is trained on a finite set of T regression tasks answers new
-tasks badly while T is small, whatever it does on the tasks it has seen; with T large enough it answers new ones as ridge
-regression does. They train deep Transformers; here one layer of linear attention is asked the same. It cannot know single
-tasks, but for T < d it can know the space that they span.
+Raventós, Paul, Chen, Ganguli (NeurIPS 2023): a Transformer that is trained on a finite set of T regression tasks
+answers new tasks badly while T is small, whatever it does on the tasks it has seen; with T large enough it answers new
+ones as ridge regression does. They train deep Transformers; here one layer of linear attention is asked the same. It
+cannot know single tasks, but for T < d it can know the space that they span.
 
     iclab reproduce examples/05_another_paper.py
 """
@@ -14,7 +14,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.authoring import BaseWorld, Check, Recipe, Training, above, below, claim, errors, make_prompt, regression, static
+from iclab.authoring import (
+    BaseWorld,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    above,
+    below,
+    errors,
+    make_prompt,
+    measured,
+    regression,
+    static,
+)
 from iclab.models.linear_transformer import LinearTransformerSettings
 
 TASKS = (1, 2, 4, 8, 64)
@@ -22,7 +35,9 @@ d, LENGTH = 5, 20
 
 
 class FiniteTasks(BaseWorld):
-    """y = wᵀx with w one of the first `count` of fixed tasks, or a new one drawn from N(0, I) for every prompt (`fresh`)."""
+    """y = wᵀx with w one of the first `count` of fixed tasks, or a new one drawn from N(0, I) for every prompt
+    (`fresh`).
+    """
 
     pool: jax.Array
     count: int = 1
@@ -47,7 +62,11 @@ class Settings:
     prompts: int = 4000
 
 
-settings = {"smoke": Settings(steps=10, prompts=500), "quick": Settings(), "paper": Settings(steps=10_000, prompts=40_000)}
+settings = {
+    "smoke": Settings(steps=10, prompts=500),
+    "quick": Settings(),
+    "paper": Settings(steps=10_000, prompts=40_000),
+}
 
 
 def world(seed, count, fresh):
@@ -67,18 +86,26 @@ def experiment(lab):
     return found.rename(setting="tasks").assign_coords(tasks=list(TASKS))
 
 
-def error(results, tasks, domain):
-    """The squared error; an answer of 0 has d = 5 on new tasks."""
-    return results["experiment"]["squared_error"].sel(tasks=tasks, domain=domain)
+error = measured("experiment", "squared_error")  # an answer of 0 has d = 5 on new tasks
+seen, new = error.sel(domain="seen"), error.sel(domain="new")
 
-
-claims = [
-    claim("few-tasks-fail", "Trained on one task it is hardly better than an answer of 0 on new ones, though good on its own.",
-          Check("error on new tasks / d, one task", above(0.7), lambda r: error(r, 1, "new") / d),
-          Check("error on the task it has seen / d", below(0.3), lambda r: error(r, 1, "seen") / d),
-          source="Raventós et al. 2023, Figure 2, small T"),
-    claim("many-tasks-generalise", "Trained on 64 tasks it is as good on new tasks as on those it has seen.",
-          Check("error on new tasks / error on seen tasks", below(1.5), lambda r: error(r, 64, "new") / error(r, 64, "seen")),
-          Check("error on new tasks / d, 64 tasks", below(0.4), lambda r: error(r, 64, "new") / d),
-          source="Raventós et al. 2023, Figure 2, large T"),
-]  # fmt: skip
+statements = [
+    Statement(
+        "few-tasks-fail",
+        "Raventós et al. 2023, Figure 2, small T",
+        "Trained on one task it is hardly better than an answer of 0 on new ones, though good on its own.",
+        (
+            Part("error on new tasks / d, one task", new.sel(tasks=1) / d, above(0.7)),
+            Part("error on the task it has seen / d", seen.sel(tasks=1) / d, below(0.3)),
+        ),
+    ),
+    Statement(
+        "many-tasks-generalise",
+        "Raventós et al. 2023, Figure 2, large T",
+        "Trained on 64 tasks it is as good on new tasks as on those it has seen.",
+        (
+            Part("error on new tasks / error on seen tasks", new.sel(tasks=64) / seen.sel(tasks=64), below(1.5)),
+            Part("error on new tasks / d, 64 tasks", new.sel(tasks=64) / d, below(0.4)),
+        ),
+    ),
+]

@@ -1,8 +1,8 @@
 """A sweep on a cluster: the same call with an executor. Here the cluster is two processes of this machine.
 
-Workers need iclab and nothing else: the file is sent with the work, results come back. A worker that dies has its work done
-again; the numbers are the same on any machine. On several machines: `dask scheduler`, `dask worker`, and
-`iclab sweep FILE --grid ... --cluster tcp://HOST:8786`.
+Workers need iclab and nothing else: the file is sent with the work, results come back. A worker that dies has its work
+done again; the numbers are the same on any machine. On several machines: `dask scheduler`, `dask worker`, and `iclab
+sweep FILE --grid ... --cluster tcp://HOST:8786`.
 
     python examples/07_cluster.py                    needs the extra `cluster`
 """
@@ -24,7 +24,13 @@ if __name__ == "__main__":
         Client(cluster) as client,
     ):
         there = iclab.sweep(
-            str(idea), grid, profile="smoke", seeds=2, executor=client.get_executor(pure=False), workers=2, out=folder / "there"
+            str(idea),
+            grid,
+            profile="smoke",
+            seeds=2,
+            executor=client.get_executor(pure=False),
+            workers=2,
+            out=folder / "there",
         )
     print(f"{len(there.shards)} shards, computed by two workers:")
     print(there.data["error"].mean("seed").squeeze().to_pandas().round(3).to_string())

@@ -8,8 +8,8 @@
 A page's blocks share one namespace and one empty folder. A block that cannot be executed has a comment right before it,
 `<!-- not executed: reason -->`. Anything else, an indented block too, is refused: nothing goes unexecuted silently.
 
-Run as a script, this executes pages with the `iclab` command that lies beside the interpreter: the tutorial, from a wheel in an
-empty environment (`make dist`).
+Run as a script, this executes pages with the `iclab` command that lies beside the interpreter: the tutorial, from a
+wheel in an empty environment (`make dist`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def refused(page: Path) -> list[str]:
     for block in blocks(page):
         if block.language not in (*EXECUTED, *SHOWN, *DIRECTIVES):
             wrong.append(
-                f"{block.place}: {block.language or 'no language'!r} is not executed; use {', '.join(EXECUTED)} or text."
+                f"{block.place}: {block.language or 'no language'!r} is not executed; use {', '.join(EXECUTED)} "
+                "or text."
             )
         if block.language in SHOWN and re.search(r"^(\$ |>>> |import |from \w+ import )", block.text, re.MULTILINE):
             wrong.append(f"{block.place}: this text looks like code; say which language it is.")
@@ -131,7 +132,9 @@ def by_the_shell(command: str) -> tuple[int, str]:
 def execute(
     page: Path, folder: Path, run: Callable[[str], tuple[int, str]], say: Callable[[str], None] = lambda line: None
 ) -> int:
-    """Execute a page's blocks in the folder; the number of blocks that were. AssertionError names the block that failed."""
+    """Execute a page's blocks in the folder; the number of blocks that were. AssertionError names the block that
+    failed.
+    """
     space: dict[str, object] = {"__name__": "__main__"}
     done = 0
     with contextlib.chdir(folder):

@@ -74,7 +74,8 @@ def experiment(lab):
     return lab.evaluate(trained, "test", probe, world, prompts=250)
 
 
-claims = [claim("small", "The output is small.", Check("output", below(1.0), lambda r: r["experiment"]["output"]))]
+small = Part("output", measured("experiment", "output"), below(1.0))
+statements = [Statement("small", "", "The output is small.", (small,))]
 '''.lstrip()
 
 
@@ -151,8 +152,13 @@ MISTAKES = (
             "asked twice", "no clock"),
     Mistake("no_seed", 'lab.evaluate(trained, "test", probe, world, prompts=250)', 'lab.evaluate(trained, "test", probe, world, prompts=250).mean("seed")',
             "experiment experiment", "results", "dimension seed", "over seeds"),
-    Mistake("two_dimensions", 'r["experiment"]["output"]', 'r["experiment"]["scores"]', "claim two_dimensions/small", "values",
+    Mistake("two_dimensions", 'measured("experiment", "output")', 'measured("experiment", "scores")', "statement two_dimensions/small", "values",
             "also has the dimensions context (6)"),
-    Mistake("misspelt", 'r["experiment"]["output"]', 'r["experiment"]["outptu"]', "claim misspelt/small", "values", "outptu"),
+    Mistake("misspelt", 'measured("experiment", "output")', 'measured("experiment", "outptu")', "statement misspelt/small", "values",
+            "'experiment' has no 'outptu'. Did you mean 'output'?"),
+    Mistake("not_an_array", 'measured("experiment", "output")', 'apply(float, measured("experiment", "output").max(["setting", "seed"]))',
+            "statement not_an_array/small", "values", "must be an xarray DataArray, not float"),
+    Mistake("function_fails", 'measured("experiment", "output")', 'apply(lambda x: x.nothing, measured("experiment", "output"))',
+            "statement function_fails/small", "values", "has no attribute 'nothing'"),
     Mistake("settings_not_frozen", "@dataclasses.dataclass(frozen=True)", "@dataclasses.dataclass", "settings", "names", "can be changed", "frozen=True"),
 )  # fmt: skip

@@ -8,10 +8,11 @@ from jaxtyping import install_import_hook
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
-with install_import_hook("iclab", "typecheck.check"):
-    from iclab import cli, devices
+install_import_hook("iclab", "typecheck.check")  # for good: commands import what they need when they are run
 
-import jax
+import jax  # noqa: E402
+
+from iclab import cli, devices  # noqa: E402
 
 devices.use_all_cores()
 
@@ -39,14 +40,18 @@ def run(tmp_path_factory, compiled_programs):
 
 @pytest.fixture(autouse=True, scope="module")
 def programs_of_one_module():
-    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a process."""
+    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a
+    process.
+    """
     yield
     jax.clear_caches()
 
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """`command("list", "nonlinear-icl")` is that command, in this process: its status, what it prints and what it complains."""
+    """`command("list", "nonlinear-icl")` is that command, in this process: its status, what it prints and what it
+    complains.
+    """
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["iclab", *map(str, arguments)])

@@ -2,8 +2,8 @@
 
     python tests/distribution.py dist
 
-The wheel is installed without extras into a new virtual environment, with the versions of constraints.txt. From an empty folder
-`iclab doctor`, `iclab list` and a small `iclab reproduce` run; then the tutorial is executed as printed.
+The wheel is installed without extras into a new virtual environment, with the versions of constraints.txt. From an
+empty folder `iclab doctor`, `iclab list` and a small `iclab reproduce` run; then the tutorial is executed as printed.
 """
 
 import os

@@ -19,10 +19,10 @@ from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
 from iclab.training import Cosine, Training
-from iclab.worlds.classification import classification
-from iclab.worlds.concepts import Kind, concepts, orthonormal_concepts
-from iclab.worlds.outliers import LabelRule, Placement, outliers
-from iclab.worlds.reasoning import Mode, reasoning
+from iclab.worlds.classification import Classification
+from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
+from iclab.worlds.outliers import LabelRule, Outliers, Placement
+from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 from iclab.worlds.transitions import for_steps
 
@@ -67,10 +67,14 @@ def make_classification(
     *, dimension, relevant, irrelevant, outlier_patterns, labels, noisy, strength, basis_seed, tasks, shifts, fraction=None,
     magnitude=None, rule=LabelRule.flip, target_label=1.0, placement=Placement.random, exact=False, embedding=1.0, **more,
 ):  # fmt: skip
-    patterns = orthogonal_patterns(dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed)
-    own = outliers(fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True)
+    patterns = orthogonal_patterns(
+        dimension, relevant, irrelevant, strength, outliers=outlier_patterns, basis_seed=basis_seed
+    )
+    own = Outliers(
+        fraction, magnitude, rule, target_label=target_label, placement=placement, exact=exact, stackable=True
+    )
     cyclic = cyclic_tasks(relevant, shifts)
-    return classification(
+    return Classification(
         patterns, all_tasks(relevant) if tasks == "all" else cyclic, noisy=noisy,
         outliers=own if outlier_patterns else None, label_embedding=np.full(labels, embedding), **more,
     )  # fmt: skip
@@ -110,7 +114,9 @@ CLASSIFICATION = Maker(
      PLAIN | {"dimension": 13, "relevant": 7, "maximum_length": 1}),
     hinge,
 )  # fmt: skip
-SEVERAL_LABELS = dataclasses.replace(CLASSIFICATION, shapes=(PLAIN | {"labels": 3}, PLAIN | {"labels": 2, "noisy": True}))
+SEVERAL_LABELS = dataclasses.replace(
+    CLASSIFICATION, shapes=(PLAIN | {"labels": 3}, PLAIN | {"labels": 2, "noisy": True})
+)
 OUTLIERS = dataclasses.replace(
     CLASSIFICATION,
     kinds=CLASSIFICATION.kinds | {"fraction": "below one", "magnitude": "not negative", "target_label": "finite"},
@@ -124,7 +130,7 @@ def make_reasoning(*, dimension, patterns, basis_seed, right, share, steps, **mo
     if right is not None:
         low, high = max(1e-6, 1 - (1 - right) / right), 1 - (1 - right) / ((patterns - 1) * right)
         transitions = for_steps(right**steps, low + share * (high - low), steps, patterns)
-    return reasoning(rows, steps=steps, transitions=transitions, **more)
+    return Reasoning(rows, steps=steps, transitions=transitions, **more)
 
 
 @st.composite
@@ -152,7 +158,7 @@ REASONING = Maker(
 
 
 def make_concepts(*, dimension, concepts_, common, basis_seed, **more):
-    return concepts(*orthonormal_concepts(dimension, concepts_, common, basis_seed), **more)
+    return Concepts(*orthonormal_concepts(dimension, concepts_, common, basis_seed), **more)
 
 
 @st.composite
@@ -246,4 +252,6 @@ def wrong_setups(draw, maker):
     """Valid settings but for one, and its name."""
     setup = draw(setups(maker))
     name = draw(st.sampled_from(sorted(set(maker.kinds) & set(setup.settings))))
-    return dataclasses.replace(setup, settings=setup.settings | {name: draw(st.sampled_from(WRONG[maker.kinds[name]]))}), name
+    return dataclasses.replace(
+        setup, settings=setup.settings | {name: draw(st.sampled_from(WRONG[maker.kinds[name]]))}
+    ), name

@@ -9,16 +9,18 @@ import sys
 import xarray as xr
 
 from iclab.papers import PAPERS
+from iclab.runs.judging import Judge
 from iclab.runs.reproduce import Run, read_claims
 from iclab.runs.store import Store
 
 PAPER = PAPERS["feature-selection"]
 SETTINGS = PAPER.settings["smoke"]
-CLAIMS = PAPER.claims(SETTINGS)
+STATEMENTS = PAPER.statements(SETTINGS)
+JUDGE = Judge({PAPER.id: PAPER}, {PAPER.id: SETTINGS})
 
 
 def smoke(out, *arguments):
-    """`iclab reproduce --profile smoke` as a user starts it. Unlike here, shapes are not checked; programs compile fast."""
+    """`iclab reproduce --profile smoke` as a user starts it; unlike here, shapes are not checked."""
     command = ["reproduce", *arguments, "--profile", "smoke", "--out", str(out)]
     starter = [sys.executable, "-c", "import sys; from iclab import cli; sys.argv[0] = 'iclab'; cli.main()"]
     done = subprocess.run(
@@ -29,13 +31,16 @@ def smoke(out, *arguments):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    results = {f"{path.parent.name}/{path.stem}": xr.load_dataset(path) for path in out.glob("results/*/*.nc")}
+    place = out / "results"
+    files = {path.relative_to(place).with_suffix("").as_posix(): path for path in sorted(place.rglob("*.nc"))}
+    results = {name: xr.load_dataset(path) for name, path in files.items()}
     return Run(out, read_claims(out), results)
 
 
 def identity(**changes):
     return {
-        "ids": [claim.id for claim in CLAIMS], "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
+        "ids": [statement.id for statement in STATEMENTS],
+        "profile": "smoke", "seeds": 2, "changes": {}, "version": "0.1.0",
         "settings": {PAPER.id: dataclasses.asdict(SETTINGS)},
     } | changes  # fmt: skip
 
@@ -44,7 +49,9 @@ def folder(path, run, names=tuple(PAPER.experiments)):
     """An open store at `path` with these experiments of the smoke run's feature-selection."""
     store = Store(path, identity())
     for name in names:
-        store.save_result(f"{PAPER.id}/{name}", run.results[f"{PAPER.id}/{name}"], 1.0)
+        for place in (f"{PAPER.id}/{name}", f"control/{PAPER.id}/{name}"):
+            if place in run.results:
+                store.save_result(place, run.results[place], 1.0)
     return store
 
 

@@ -10,7 +10,7 @@ from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
 from iclab.training import Training
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 
@@ -28,7 +28,7 @@ settings = Settings()
 
 def world(s):
     patterns = orthogonal_patterns(8, 4, 4, 3.0)
-    return classification(
+    return Classification(
         patterns, cyclic_tasks(4), context_length=10, maximum_length=10, matching_fraction=s.matching_fraction,
         label_embedding=np.array([1.0, 0.0, 0.0]),
     )  # fmt: skip

@@ -21,7 +21,9 @@ def forward(letters, tokens, present):
 
 
 def gpt2(letters, heads, tokens, present):
-    """GPT-2 in float64 NumPy, token by token and head by head, on the present tokens only: what is absent does not exist."""
+    """GPT-2 in float64 NumPy, token by token and head by head, on the present tokens only: what is absent does not
+    exist.
+    """
     w = {name: np.asarray(value, np.float64) for name, value in letters.items()}
 
     def norm(x, name):

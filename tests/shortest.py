@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from iclab.authoring import BaseWorld, Check, Recipe, Training, below, claim, errors, make_prompt, regression
+from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, make_prompt, measured, regression
+from iclab.evaluation import errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,10 +50,6 @@ def experiment(lab):
     return lab.evaluate(trained, "test", errors(regression), world)
 
 
-claims = [
-    claim(
-        "learns",
-        "The error falls below a third of the variance of the answers, 3.",
-        Check("squared error", below(1), lambda r: r["experiment"]["squared_error"]),
-    )
-]
+words = "The error falls below a third of the variance of the answers, 3."
+error = Part("squared error", measured("experiment", "squared_error"), below(1))
+statements = [Statement("learns", "a note", words, (error,))]

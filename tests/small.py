@@ -6,7 +6,7 @@ from iclab import ensemble
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
 from iclab.training import Member, Training
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 PATTERNS, OTHERS, DIMENSION, LABELS, LENGTH = 4, 4, 8, 3, 10
@@ -16,7 +16,7 @@ def world(*, basis_seed=None, length=LENGTH, maximum=LENGTH, tasks=None, **chang
     settings = {"matching_fraction": 0.8, "label_embedding": np.array([1.0, 0.0, 0.0])} | changes
     patterns = orthogonal_patterns(DIMENSION, PATTERNS, OTHERS, 3.0, basis_seed=basis_seed)
     tasks = cyclic_tasks(PATTERNS) if tasks is None else tasks
-    return classification(patterns, tasks, context_length=length, maximum_length=maximum, **settings)
+    return Classification(patterns, tasks, context_length=length, maximum_length=maximum, **settings)
 
 
 MODEL = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)

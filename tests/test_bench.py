@@ -14,9 +14,13 @@ def test_least_arithmetic_of_a_softmax_step_is_22_megaflop():
     assert np.isclose(CASES["softmax"].flop, 22e6, rtol=0.01)
 
 
-@pytest.mark.parametrize("name, steps", [("softmax", 60), ("mamba", 60), ("linear", 60), ("chain", 150), ("residual", 20)])
+@pytest.mark.parametrize(
+    "name, steps", [("softmax", 60), ("mamba", 60), ("linear", 60), ("chain", 150), ("residual", 20)]
+)
 def test_a_peer_trains_the_same_model_on_the_same_prompts(name, steps):
-    """Their mean losses over a stretch of training agree with ours: same data, same model, same step size, other seeds."""
+    """Their mean losses over a stretch of training agree with ours: same data, same model, same step size, other
+    seeds.
+    """
     pytest.importorskip("torch")
     step = peers.build(name)
     theirs = np.array([float(step()) for _ in range(steps)])

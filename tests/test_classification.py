@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +23,9 @@ def prompts():
 
 def test_context_patterns_follow_the_categorical_distribution(prompts):
     counts = np.bincount(np.asarray(prompts.pattern[:, :-1]).ravel(), minlength=4)
-    expected = counts.sum() * np.array([0.1, 0.4, 0.1, 0.4])  # α = 0.8: 0.4 each for patterns 1 and 3, 0.1 for the others
+    expected = counts.sum() * np.array(
+        [0.1, 0.4, 0.1, 0.4]
+    )  # α = 0.8: 0.4 each for patterns 1 and 3, 0.1 for the others
     assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
 
 
@@ -108,3 +111,11 @@ def test_lengths_by_turns_come_equally_often_with_both_labels():
     assert pairs == sorted((length, label) for length in (3, 4, 5, 6) for label in (1.0, -1.0) for _ in range(2))
     with pytest.raises(InputError, match=r"shortest_length is 7; it must lie in 1..6"):
         small.world(length=6, shortest_length=7)
+
+
+def test_a_traced_field_of_a_world_that_is_there_can_be_changed():
+    made = small.world()
+    changed = eqx.tree_at(lambda w: w.matching_fraction, made, np.float32(1.0))
+    expected, prompts = draw(small.world(matching_fraction=1.0), 50), draw(changed, 50)
+    assert jax.tree.structure(changed) == jax.tree.structure(made)
+    assert np.array_equal(prompts.pattern, expected.pattern)

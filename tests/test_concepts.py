@@ -8,14 +8,14 @@ from iclab.errors import InputError
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer, ResidualTransformerSettings
 from iclab.training import Member, Training, train
-from iclab.worlds.concepts import Kind, answer_rows, concepts, orthonormal_concepts
+from iclab.worlds.concepts import Concepts, Kind, answer_rows, orthonormal_concepts
 
 A, B, COMMON = orthonormal_concepts(16, 2, 8, seed=3)
 
 
 def world(kind=Kind.icl, **changes):
     settings = {"pairs": 3, "common_length": 4, "noise_scale": 0.0} | changes
-    return concepts(A, B, COMMON, kind=kind, **settings)
+    return Concepts(A, B, COMMON, kind=kind, **settings)
 
 
 def test_the_dictionary_has_7k_plus_k_prime_unit_rows_and_the_target_is_the_right_one():
@@ -96,7 +96,9 @@ def random_model(seed=0):
 
 
 def gradients_by_hand(model, prompt):
-    """The chain rule for one prompt in float64, as in (10): residual ω, projection orthogonal to h_0, attention S(e_j - π)."""
+    """The chain rule for one prompt in float64, as in (10): residual ω, projection orthogonal to h_0, attention
+    S(e_j - π).
+    """
     w_q, w_k, w_v = (np.asarray(w, np.float64) for w in (model.query_weights, model.key_weights, model.value_weights))
     tokens, u = np.asarray(prompt.tokens(), np.float64), np.asarray(prompt.answers, np.float64)
     contexts, query = tokens[:-1], tokens[-1]
@@ -161,7 +163,9 @@ def test_full_batch_descent_sees_the_same_samples_at_every_step_and_scales_singl
         slope = jax.grad(loss)(model)
         scales = (0.1, 0.1, 0.025)
         parts = ("query_weights", "key_weights", "value_weights")
-        model = ResidualTransformer(*(getattr(model, n) - s * getattr(slope, n) for n, s in zip(parts, scales, strict=True)))
+        model = ResidualTransformer(
+            *(getattr(model, n) - s * getattr(slope, n) for n, s in zip(parts, scales, strict=True))
+        )
     after, _ = train(ensemble.stack([member]), cross_entropy, [0, 2])
     for expected, found in zip(jax.tree.leaves(model), jax.tree.leaves(after.model), strict=True):
         assert np.allclose(found[0], expected, atol=1e-5)

@@ -14,7 +14,8 @@ import broken
 from iclab import skeletons
 from iclab.devices import quick_compilation
 
-# Without the tests' own type checker, which would catch wrong shapes before the checks see them, and all in one process.
+# Without the tests' own type checker, which would catch wrong shapes before the checks see them, and all in one
+# process.
 SCRIPT = """
 import dataclasses, json, pathlib, sys
 from iclab.conformance import check_file

@@ -1,4 +1,6 @@
-"""What an installed iclab has: every file of the package, found from the metadata. `make dist` builds and installs it."""
+"""What an installed iclab has: every file of the package, found from the metadata. `make dist` builds and installs
+it.
+"""
 
 import fnmatch
 import importlib.metadata

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -11,7 +12,7 @@ import pytest
 
 import blocks
 import iclab
-from iclab import cli
+from iclab import authoring, cli
 from iclab.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
@@ -105,7 +106,8 @@ def test_commands_in_the_text_have_these_options(command):
     parameters = inspect.signature(cli.COMMANDS[words[0]]).parameters
     options = {"--set": "changes", "--format": "kind"}
     for option in (word for word in words if word.startswith("--")):
-        assert options.get(option, option[2:].replace("-", "_")) in parameters, f"{option} is no option of iclab {words[0]}"
+        known = options.get(option, option[2:].replace("-", "_")) in parameters
+        assert known, f"{option} is no option of iclab {words[0]}"
 
 
 def modules():
@@ -128,14 +130,15 @@ def resolves(code, paper):
             return True
     folder = paper.replace("-", "_")
     if owner in ("Settings", "Symbols"):
-        place = f"iclab.papers.{folder}.settings" if owner == "Settings" else f"iclab.theory.{folder}"
+        place = f"iclab.papers.{folder}.settings" if owner == "Settings" else f"iclab.papers.{folder}.theory"
         owners = [getattr(importlib.import_module(place), owner)]
     else:
         owners = [getattr(module, owner) for module in modules() if hasattr(module, owner)]
-    return any(hasattr(o, rest) or rest in {f.name for f in dataclasses.fields(o)} for o in owners)
+    fields = [field.name for o in owners if dataclasses.is_dataclass(o) for field in dataclasses.fields(o)]
+    return rest in fields or any(hasattr(o, rest) for o in owners)
 
 
-@pytest.mark.parametrize("paper", [paper.id for paper in PAPERS.values() if paper.unit == "seed"])  # a paper with letters
+@pytest.mark.parametrize("paper", [paper.id for paper in PAPERS.values() if paper.unit == "seed"])  # with letters
 def test_every_name_in_a_table_of_letters_exists(paper):
     text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text()
     table = text.split("## Letters")[1].split("\n## ")[0]
@@ -149,12 +152,21 @@ def test_every_name_in_a_table_of_letters_exists(paper):
 
 
 def test_the_reference_has_every_module_a_reader_may_import():
-    shown = {
-        word for page in (ROOT / "docs" / "api").glob("*.md") for word in re.findall(r"module (iclab\S*)", page.read_text())
-    }
-    inside = ("report", "cli", "runs", "papers", "theory", "probes", "conformance", "skeletons", "bench")
+    texts = [page.read_text() for page in (ROOT / "docs" / "api").glob("*.md")]
+    shown = {word for text in texts for word in re.findall(r"module (iclab\S*)", text)}
+    inside = ("report", "cli", "runs", "papers", "probes", "conformance", "skeletons", "bench", "language.study")
     inner = tuple(f"iclab.{part}" for part in inside)
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
-    wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.opened", "papers.paper", "theory.fits")}
+    wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.sweep_results", "papers")}
     wanted |= {module.__name__ for module in modules() if module.__name__.startswith("iclab.probes.")}
     assert wanted <= shown
+
+
+def test_the_reference_has_every_name_that_authoring_exports():
+    place = ROOT / "docs" / "extensions" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference_of_the_site", place)
+    site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(site)
+    text = site.module("iclab.authoring") + site.exports("iclab.authoring")
+    shown = re.findall(r"\{py:(?:function|class|data)\} (\w+)", text)
+    assert sorted(shown) == sorted(authoring.__all__)

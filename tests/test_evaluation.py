@@ -51,7 +51,9 @@ def test_the_hinge_loss_and_the_error_are_different_things():
 
 def test_an_expectation_is_the_mean_over_the_prompts_it_draws():
     world, key = small.world(), jax.random.key(7)
-    found = expect(lambda model, prompt: {"label": jnp.sum(prompt.coefficients)}, Oracle(jnp.ones(())), world, key, 3, batch=8)
+    found = expect(
+        lambda model, prompt: {"label": jnp.sum(prompt.coefficients)}, Oracle(jnp.ones(())), world, key, 3, batch=8
+    )
     by_hand = [
         float(jnp.sum(world.sample(prompt_key, 8 * number + index).coefficients))
         for number in range(3)
@@ -66,7 +68,9 @@ def test_jobs_do_not_depend_on_how_many_run_together():
     world = small.world(noise_norm=0.1)
 
     def run(picked):
-        stacked = Jobs(Oracle(scales[picked]), np.zeros(len(picked)), ensemble.stack([world] * len(picked)), keys[picked])
+        stacked = Jobs(
+            Oracle(scales[picked]), np.zeros(len(picked)), ensemble.stack([world] * len(picked)), keys[picked]
+        )
         return evaluate(errors(hinge), stacked, 250)["hinge"]
 
     every = run(np.arange(150))

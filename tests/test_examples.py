@@ -1,4 +1,4 @@
-"""The examples, executed: the scripts as they are, the files of claims at their real sizes with two seeds."""
+"""The examples, executed: the scripts as they are, the files of statements at their real sizes with two seeds."""
 
 import os
 import pathlib
@@ -26,51 +26,53 @@ def test_a_trained_model_looks_at_the_query_s_pattern(capsys):
     assert len(rows) == 10 and before < 0.6 and after > 0.9
 
 
-def check(entry, name):
-    return next(check for check in entry["checks"] if check["name"] == name)
+def measured(entry, name=None):
+    """What was measured for a part of a statement; for its first, if none is named."""
+    parts = entry["readings"][0]["parts"]
+    return next(part for part in parts if name in (None, part["name"]))["measured"]
 
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
-    """Two seeds of an example at its quick profile: the numbers, not the verdict, which needs more seeds."""
+    """Two seeds of an example at its quick profile: the numbers, not the answer, which needs more seeds."""
 
     def reproduce(name):
         out = tmp_path_factory.mktemp("examples") / "run"
         found = iclab.reproduce(str(EXAMPLES / f"{name}.py"), seeds=2, out=out)
         assert list(out.glob("figures/*/*.svg"))
-        return {entry["id"].partition("/")[2]: entry for entry in found.claims}
+        return {entry["id"].partition("/")[2]: entry for entry in found.statements}
 
     return reproduce
 
 
 def test_mamba_and_linear_attention_under_outliers(example):
-    claims = example("02_outliers")
-    assert claims["gate-helps"]["measured"] > 0.05
+    statements = example("02_outliers")
+    assert measured(statements["gate-helps"]) > 0.05
 
 
 def test_linear_attention_is_one_step_of_gradient_descent_and_not_ridge_regression(example):
-    claims = example("03_regression")
-    assert claims["one-step"]["measured"] < 0.1  # of the error that Zhang, Frei, Bartlett give
-    assert check(claims["not-ridge"], "error / error of ridge, 80 examples")["measured"] > 2
+    statements = example("03_regression")
+    assert measured(statements["one-step"]) < 0.1  # of the error that Zhang, Frei, Bartlett give
+    assert measured(statements["not-ridge"], "error / error of ridge, 80 examples") > 2
     assert code_lines(EXAMPLES / "03_regression.py") < 60
 
 
 def test_gated_linear_attention_trains(example):
-    claims = example("04_gated_attention")
-    assert claims["learns"]["measured"] < 0.4  # the claim itself, below 0.1, differs: the example says so
+    statements = example("04_gated_attention")
+    assert measured(statements["learns"]) < 0.4  # the statement itself, below 0.1, fails: the example says so
 
 
 def test_task_diversity(example):
-    claims = example("05_another_paper")
-    assert check(claims["few-tasks-fail"], "error on new tasks / d, one task")["measured"] > 0.7
-    assert check(claims["many-tasks-generalise"], "error on new tasks / d, 64 tasks")["measured"] < 0.4
+    statements = example("05_another_paper")
+    assert measured(statements["few-tasks-fail"], "error on new tasks / d, one task") > 0.7
+    assert measured(statements["many-tasks-generalise"], "error on new tasks / d, 64 tasks") < 0.4
 
 
 def test_reading_a_run(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["06_reading_a_run.py"])
     runpy.run_path(str(EXAMPLES / "06_reading_a_run.py"), run_name="__main__")
     out = capsys.readouterr().out
-    assert "feature-selection/fig1a: not-attempted" in out and "seeds that diverged: []" in out
+    assert "feature-selection/fig1a: not asked" in out and "seeds that diverged: []" in out
 
 
 def test_a_sweep_on_a_cluster_of_processes(tmp_path):

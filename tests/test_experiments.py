@@ -32,7 +32,12 @@ def test_fewer_seeds_are_the_first_ones_and_train_alike(trained):
 def test_the_members_of_one_setting_are_tested_as_they_are_among_all(trained):
     def test(which):
         return Lab("paper", None, range(3)).evaluate(
-            which, "test", errors(hinge), lambda setting, seed, length: small.world(length=length), {"length": (4, 10)}, 250
+            which,
+            "test",
+            errors(hinge),
+            lambda setting, seed, length: small.world(length=length),
+            {"length": (4, 10)},
+            250,
         )
 
     whole, part = test(trained), test(trained.only("fast"))

@@ -6,12 +6,12 @@ import jax
 import numpy as np
 import pytest
 
+from iclab.authoring.exploration import MOMENTS, PROMPTS, moments
 from iclab.experiments import Lab
 from iclab.inference import chain_of_thought
 from iclab.models.chain_transformer import ChainTransformer
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import explorer as chain_explorer
-from iclab.papers.exploration import MOMENTS, PROMPTS, moments
 from iclab.papers.mamba_outliers.explorer import OUTLIER
 from iclab.planning import PlanningEngine
 from iclab.report.explorer import content
@@ -47,7 +47,9 @@ def test_outliers_are_switched_on_in_the_same_prompts(run):
     marked = on["outlier"].values > 0
     assert not off["outlier"].any() and 0 < marked.mean() < 1
     np.testing.assert_array_equal(off["same"], on["same"])
-    np.testing.assert_array_equal(np.where(marked, -off["shown"], off["shown"]), on["shown"])  # their labels are flipped
+    np.testing.assert_array_equal(
+        np.where(marked, -off["shown"], off["shown"]), on["shown"]
+    )  # their labels are flipped
     clean = ~marked
     np.testing.assert_allclose(off["score"].values[clean], on["score"].values[clean], rtol=1e-5)
     shown = PAPERS["mamba-outliers"].explore(history(run, "mamba-outliers"), PAPERS["mamba-outliers"].settings["smoke"])

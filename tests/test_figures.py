@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 
 from iclab.drawing import apart, curve, finish, panels
+from iclab.report.figure_numbers import in_words, points, to_csv
 from iclab.report.figures import draw
-from iclab.report.reading import in_words, points, to_csv
 from iclab.statistics import band
 
 STEPS = [0, 10, 20, 30]

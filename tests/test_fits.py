@@ -1,4 +1,6 @@
-"""First passages and exponents: known laws are recovered, with noise and censored times; coverage, curvature, calibration."""
+"""First passages and exponents: known laws are recovered, with noise and censored times; coverage, curvature,
+calibration.
+"""
 
 import dataclasses
 import math
@@ -10,10 +12,10 @@ import scipy.stats
 import xarray as xr
 
 from iclab.errors import InputError
+from iclab.papers.mamba_outliers import theory as mamba_outliers
 from iclab.statistics import Criterion, first_passage, interval, log_slope
-from iclab.theory import mamba_outliers
-from iclab.theory.censored import fitted, observe
-from iclab.theory.fits import calibrate, compare, exponents_by_seed, fit_exponent
+from iclab.statistics.censored import fitted, observe
+from iclab.statistics.fits import calibrate, compare, exponents_by_seed, fit_exponent
 
 SETTINGS = (0.2, 0.3, 0.45, 0.65, 0.9)
 
@@ -81,7 +83,9 @@ def test_without_censoring_the_fit_is_the_mean_of_the_seeds_slopes_with_students
     assert exponents_by_seed(data, "x").values == pytest.approx(slopes)
     expected, fit = interval(slopes), fit_exponent(data, "x", resamples=20_000)
     assert fit.exponent == pytest.approx(expected.measured)
-    assert (fit.low, fit.high) == pytest.approx((expected.low, expected.high), abs=0.15 * (expected.high - expected.low))
+    assert (fit.low, fit.high) == pytest.approx(
+        (expected.low, expected.high), abs=0.15 * (expected.high - expected.low)
+    )
 
 
 def test_the_censored_fit_maximises_the_likelihood():
@@ -97,7 +101,9 @@ def test_the_censored_fit_maximises_the_likelihood():
         beyond = scipy.stats.norm.logsf(5.6, mean, noise) + 0 * logs
         return -np.where(np.isinf(data.values), beyond, seen).sum()
 
-    best = scipy.optimize.minimize(cost, [5.5, -0.5, -1.5], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10}).x
+    best = scipy.optimize.minimize(
+        cost, [5.5, -0.5, -1.5], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10}
+    ).x
     beta, noise = fitted(np.stack([np.ones(5), x], axis=1), observe(data, "x", None, None), np.ones((1, 8)))
     assert beta[0] == pytest.approx(best[:2], abs=1e-4) and noise[0] == pytest.approx(math.exp(best[2]), abs=1e-4)
 
@@ -195,7 +201,8 @@ def test_a_predicted_rate_is_calibrated_on_small_settings_and_predicts_the_large
     fractions = [0.0, 0.2, 0.4, 0.6, 0.8]
     symbols = dict.fromkeys((f.name for f in dataclasses.fields(mamba_outliers.Symbols)), 1.0)
     rates = [
-        mamba_outliers.mamba_iterations(mamba_outliers.Symbols(**symbols | {"outlier_fraction": p})).value for p in fractions
+        mamba_outliers.mamba_iterations(mamba_outliers.Symbols(**symbols | {"outlier_fraction": p})).value
+        for p in fractions
     ]
     predicted = xr.DataArray(rates, dims="p", coords={"p": fractions})
     rng = np.random.default_rng(11)

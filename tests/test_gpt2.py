@@ -9,8 +9,8 @@ import small
 from iclab.errors import InputError
 from iclab.losses import cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
-from iclab.worlds.concepts import Kind, concepts, orthonormal_concepts
-from iclab.worlds.reasoning import reasoning
+from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
+from iclab.worlds.reasoning import Reasoning
 
 SIZES = [(1, 1, 8), (3, 2, 12)]  # depth, heads, width
 # Compiled once for all tests: operation by operation a forward pass takes seconds to compile.
@@ -20,19 +20,26 @@ init = eqx.filter_jit(lambda settings, world: settings.init(jax.random.key(0), w
 
 
 def model_of(world, depth=3, heads=2, width=12):
-    """GPT-2 with weights that have nothing special about them: every bias and norm moved away from its initial value."""
+    """GPT-2 with weights that have nothing special about them: every bias and norm moved away from its initial
+    value.
+    """
     model = init(GPT2Settings(depth=depth, heads=heads, width=width, positions=40), world)
     random = np.random.default_rng(0)
-    return jax.tree.map(lambda leaf: np.asarray(leaf) + np.float32(0.3) * random.normal(size=leaf.shape).astype("f"), model)
+    return jax.tree.map(
+        lambda leaf: np.asarray(leaf) + np.float32(0.3) * random.normal(size=leaf.shape).astype("f"), model
+    )
 
 
 def worlds():
     a, b, common = orthonormal_concepts(10, 2, 6)
     return {
         "labels": (small.world(length=4), hinge),
-        "vectors": (reasoning(np.eye(5, 7), steps=2, matching_fraction=0.5, context_length=4, maximum_length=6), squared),
+        "vectors": (
+            Reasoning(np.eye(5, 7), steps=2, matching_fraction=0.5, context_length=4, maximum_length=6),
+            squared,
+        ),
         "dictionary": (
-            concepts(a, b, common, kind=Kind.icl, pairs=3, common_length=3, noise_scale=0.01, maximum_pairs=5),
+            Concepts(a, b, common, kind=Kind.icl, pairs=3, common_length=3, noise_scale=0.01, maximum_pairs=5),
             cross_entropy,
         ),
     }
@@ -54,7 +61,9 @@ def test_it_agrees_with_a_slow_float64_forward_on_every_world(name):
 
 @pytest.mark.parametrize(("depth", "heads", "width"), SIZES)
 def test_it_agrees_with_the_reference_implementation_on_the_same_weights(depth, heads, width):
-    """`transformers`' GPT2Model, loaded with our weights by name, on whole prompts and on prompts with absent tokens."""
+    """`transformers`' GPT2Model, loaded with our weights by name, on whole prompts and on prompts with absent
+    tokens.
+    """
     torch = pytest.importorskip("torch", reason="the extra `llm` (torch, transformers) is not installed")
     transformers = pytest.importorskip("transformers", reason="the extra `llm` (torch, transformers) is not installed")
     config = transformers.GPT2Config(
@@ -109,7 +118,9 @@ def test_only_positions_tell_the_order_of_contexts_in_one_layer():
     prompt = draw(small.world(), 1)
     order = jnp.array([*np.random.default_rng(0).permutation(10), 10])
     fields = ("atoms", "coefficients", "present", "pattern", "label")
-    shuffled = eqx.tree_at(lambda p: [getattr(p, f) for f in fields], prompt, [getattr(prompt, f)[order] for f in fields])
+    shuffled = eqx.tree_at(
+        lambda p: [getattr(p, f) for f in fields], prompt, [getattr(prompt, f)[order] for f in fields]
+    )
     model = model_of(small.world(), depth=1)
     assert not np.allclose(answer(model, prompt)[0], answer(model, shuffled)[0], atol=1e-3)
     blind = eqx.tree_at(lambda m: m.positions, model, jnp.zeros_like(model.positions))

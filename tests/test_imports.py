@@ -1,4 +1,7 @@
-"""Imports go down the README's map only: what comes later may use what came before, never the other way round."""
+"""Imports go down the README's map only: what comes later may use what came before, never the other way round.
+
+And no sentence in the source is cut in two, the second half a string that nobody reads.
+"""
 
 import ast
 import re
@@ -9,7 +12,8 @@ ROOT = Path(__file__).parents[1]
 
 def order():
     text = (ROOT / "README.md").read_text().split("imports go down this list only.")[1]
-    return [name.removesuffix(".py").removesuffix("/") for name in re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)]
+    names = re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)
+    return [name.removesuffix(".py").removesuffix("/") for name in names]
 
 
 def imports(path):
@@ -22,9 +26,8 @@ def imports(path):
 def test_the_map_names_every_module_and_imports_go_down_it():
     names = order()
     package = ROOT / "src" / "iclab"
-    modules = {
-        path.stem if path.suffix else path.name for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))
-    }
+    there = [path for path in package.iterdir() if not path.name.startswith(("_", "py.typed"))]
+    modules = {path.stem if path.suffix else path.name for path in there}
     assert modules == set(names)
     for path in package.rglob("*.py"):
         own = path.relative_to(package).parts[0].removesuffix(".py")
@@ -33,3 +36,21 @@ def test_the_map_names_every_module_and_imports_go_down_it():
                 assert names.index(used) <= names.index(own), (
                     f"{path.relative_to(ROOT)} imports iclab.{used}, which comes later"
                 )
+
+
+def alone(path):
+    """Strings that are statements of their own, but no documentation in three quotation marks."""
+    text = path.read_text()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr):
+            line = lines[node.lineno - 1].lstrip()
+            if line.startswith(('"', "'", 'f"', 'r"')) and not line.startswith(('"""', 'r"""')):
+                yield f"{path.relative_to(ROOT)}, line {node.lineno}: {line}"
+
+
+def test_no_string_stands_alone():
+    """`WORDS = "one half "` with the other half on a line of its own is half a sentence, and no error."""
+    folders = ("src", "tests", "examples", "docs", "benchmarks")
+    found = [place for folder in folders for path in (ROOT / folder).rglob("*.py") for place in alone(path)]
+    assert not found

@@ -1,4 +1,4 @@
-"""`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, and the embedded model itself."""
+"""`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, the embedded model."""
 
 import dataclasses
 import json
@@ -11,12 +11,13 @@ import xarray as xr
 
 import iclab
 import tiny
-from iclab.claims import judge
+from iclab.answers import judge
 from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.language import loading
-from iclab.papers import PAPERS, select
-from iclab.papers.language_model.claims import pooled
+from iclab.language.study.statements import pooled
+from iclab.library import select
+from iclab.papers import PAPERS
 from iclab.planning import PlanningEngine
 from iclab.statistics import interval, over_prompts
 
@@ -37,28 +38,29 @@ def small_run(llama, tmp_path_factory):
 
 
 @EXTRA
-def test_a_run_on_a_given_model_has_every_claim_over_prompts_and_a_page_that_says_so(small_run, llama):
-    entries = {entry["id"]: entry for entry in small_run.claims}
-    assert list(entries) == [claim.id for claim in PAPER.claims(PAPER.settings["smoke"])]
-    assert all(check["unit"] == "prompt" for entry in entries.values() for check in entry["checks"])
-    assert entries["language-model/fig1-added"]["seeds"] == 10 and entries["language-model/fig1-sum-capital"]["seeds"] == 2
+def test_a_run_on_a_given_model_has_every_statement_over_prompts_and_a_page_that_says_so(small_run, llama):
+    entries = {entry["id"]: entry for entry in small_run.statements}
+    assert list(entries) == [statement.id for statement in PAPER.statements(PAPER.settings["smoke"])]
+    assert all(entry["beyond"] and not entry["also_untrained"] for entry in entries.values())
+    parts = [part for entry in entries.values() for reading in entry["readings"] for part in reading["parts"]]
+    assert all(part["unit"] == "prompt" and part["control"] is None for part in parts)
+    added = entries["language-model/fig1-vector"]["readings"][0]
+    capital = entries["language-model/fig1-sum"]["readings"][1]
+    assert (added["name"], capital["name"]) == ("added", "capital")
+    assert added["parts"][0]["seeds"] == 10 and capital["parts"][0]["seeds"] == 2
     assert all(entry["settings"]["model"] == str(llama) for entry in entries.values())
     page = (small_run.directory / "index.html").read_text()
-    assert (
-        "10 prompts," in page
-        and "the interval is over prompts" in page
-        and "10 seeds," not in page
-        and "training seeds per setting" not in page
-    )
+    assert "intervals over prompts" in page and "the interval is over prompts" in page
+    assert "training seeds per setting" not in page
     figures = {path.stem for path in (small_run.directory / "figures" / "language-model").glob("*.svg")}
-    assert figures == {claim.figure for claim in select(["language-model"]) if claim.figure}
+    assert figures >= {statement.figure for statement in select(["language-model"]) if statement.figure}
 
 
 @EXTRA
 def test_interventions_on_the_tiny_model_act_and_their_nulls_do_not(small_run):
-    acts = next(entry for entry in small_run.claims if entry["id"].endswith("beyond-interventions"))
-    for check in acts["checks"]:
-        assert (check["measured"] > 0.01) == (check["rule_low"] is not None), check["name"]
+    acts = next(entry for entry in small_run.statements if entry["id"] == "language-model/interventions")
+    for part in acts["readings"][0]["parts"]:
+        assert (part["measured"] > 0.01) == (part["rule_low"] is not None), part["name"]
     controls = small_run.results["language-model/controls"]
     assert (controls["unchanged"] == 0).all() and (controls["planted"] < 1e-3).all()
     assert (np.abs(controls["changed"]).max("prompt") > 1e-3).all()
@@ -76,8 +78,6 @@ def test_what_is_chosen_is_chosen_on_held_out_queries(small_run):
 
 @EXTRA
 def test_the_same_model_gives_the_same_numbers_and_a_plan_the_same_shapes(small_run, llama):
-    import dataclasses
-
     settings = dataclasses.replace(PAPER.settings["smoke"], model=str(llama))
     again = PAPER.experiments["steps"].run(Lab("language-model", settings, (0,)))
     xr.testing.assert_equal(again, small_run.results["language-model/steps"].drop_attrs())
@@ -89,17 +89,19 @@ def test_the_same_model_gives_the_same_numbers_and_a_plan_the_same_shapes(small_
 @EXTRA
 def test_a_mamba_runs_the_outliers_and_is_not_asked_about_attention(tmp_path):
     folder = tiny.write(tmp_path / "mamba", "mamba")
-    ids = ["language-model/beyond-outliers", "language-model/beyond-attention", "language-model/beyond-pruning-weights"]
+    ids = ["language-model/outliers", "language-model/attention", "language-model/pruning[weights]"]
     run = iclab.reproduce(*ids, profile="smoke", out=tmp_path / "run", changes={"model": str(folder)})
     data = run.results["language-model/outliers"]
     assert np.isfinite(data["right"].sel(rule="flip")).all() and float(data["lead"].std()) > 0
     assert run.results["language-model/attention"]["share"].isnull().all()
-    settings = PAPER.settings["quick"]  # a profile with verdicts
-    results = {name: run.results[f"language-model/{name}"] for name in ("outliers", "attention")}
-    verdicts = {
-        c.id.split("/")[1]: judge(c, results)["verdict"] for c in PAPER.claims(settings) if set(c.needs) <= set(results)
-    }
-    assert verdicts["beyond-attention"] == "not-attempted" and verdicts["beyond-outliers-learns-sentiment"] != "not-attempted"
+    results = {name: run.results[f"language-model/{name}"] for name in ("outliers", "attention", "pruning")}
+    asked = [
+        one for one in PAPER.statements(PAPER.settings["quick"]) if set(one.needs()) <= set(results)
+    ]  # with answers
+    words = {one.name: judge(one, results)["words"] for one in asked}
+    for name in ("attention", "pruning"):
+        assert "no prompt has a number" in words[name] and "[" not in words[name]
+    assert "no prompt has a number" not in words["outliers-mamba"]
 
 
 @EXTRA
@@ -108,7 +110,7 @@ def test_a_piece_of_work_for_another_machine_comes_back_as_it_is(small_run, llam
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         run = iclab.reproduce(
-            "language-model/beyond-steps", profile="smoke", out=tmp_path / "run", changes={"model": str(llama)}, executor=pool
+            "language-model/steps", profile="smoke", out=tmp_path / "run", changes={"model": str(llama)}, executor=pool
         )
     name = "language-model/steps"
     xr.testing.assert_equal(run.results[name].drop_attrs(), small_run.results[name].drop_attrs())
@@ -135,11 +137,32 @@ def planted(**values):
 
 
 def test_a_planted_effect_is_found_and_its_absence_too():
-    (claim,) = [claim for claim in select(["language-model/beyond-steps"]) if claim.id.endswith("steps")]
-    assert judge(claim, planted(right={(0, 0): 0.9, (1, 0): 0.2}))["verdict"] == "reproduced"
-    assert judge(claim, planted(right={(0, 0): 0.2, (1, 0): 0.9}))["verdict"] == "differs"
-    same = judge(claim, planted(right={(0, 0): 0.5, (1, 0): 0.5}))
-    assert same["verdict"] == "inconclusive" and same["low"] < 0 < same["high"] and same["seeds"] == 40
+    (statement,) = select(["language-model/steps"])
+
+    def found(steps, direct):
+        entry = judge(statement, planted(right={(0, 0): steps, (1, 0): direct, (0, 2): steps, (1, 2): direct}))
+        return entry["answer"], entry["readings"][0]["parts"][0]
+
+    assert found(0.9, 0.2)[0] == "holds" and found(0.2, 0.9)[0] == "fails"
+    answer, part = found(0.5, 0.5)
+    assert answer == "open" and part["low"] < 0 < part["high"] and part["seeds"] == 40
+
+
+def test_a_model_that_knows_nothing_is_not_robust():
+    """It loses nothing to errors: parts on what is lost never stand alone."""
+    (robust,) = select(["language-model/steps-robust"])
+    entry = judge(robust, planted(right={}))
+    assert entry["answer"] == "in part" and "accuracy with steps minus without: open" in entry["words"]
+
+
+def test_readings_choose_tasks_modes_and_sizes():
+    names = {
+        statement.name: [reading.name for reading in statement.readings] for statement in select(["language-model"])
+    }
+    assert len(names) == 14 and all(statement.beyond for statement in select(["language-model"]))
+    assert names["fig1-sum"] == ["tasks", "capital", "direction,tasks", "direction,capital"]
+    assert names["fig1-vector"] == ["added", "replaced"] and names["pruning"] == ["weights", "activity"]
+    assert names["attention"] == names["outliers-place"] == ["sentiment", "animal-thing"]
 
 
 def test_intervals_over_prompts_cover_as_often_as_they_say_and_have_a_width_where_all_agree():
@@ -161,8 +184,8 @@ def test_prompts_of_all_tasks_are_pooled_one_by_one():
     assert pooled(data).dims == ("prompt",) and sorted(pooled(data).values) == [0, 1, 2, 3, 4, 5]
 
 
-def test_importing_iclab_and_listing_its_claims_imports_no_torch():
-    code = "import sys, iclab; from iclab.papers import select; assert len(select(['language-model'])) > 20; "
+def test_importing_iclab_and_listing_its_statements_imports_no_torch():
+    code = "import sys, iclab; from iclab.library import select; assert len(select(['language-model'])) == 14; "
     code += "assert not {'torch', 'transformers', 'gguf'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
@@ -188,16 +211,18 @@ def few_papers():
     PAPERS.update(kept)
 
 
-def test_without_the_extra_the_rest_runs_and_one_line_says_what_is_left_out(nothing_installed, few_papers, tmp_path, command):
+def test_without_the_extra_the_rest_runs_and_one_line_says_what_is_left_out(
+    nothing_installed, few_papers, tmp_path, command
+):
     other = PAPERS["feature-selection"]
-    one = dataclasses.replace(other, claims=lambda settings: other.claims(settings)[:1], explore=None)
+    one = dataclasses.replace(other, statements=lambda settings: other.statements(settings)[:1], explore=None)
     for name in few_papers:
         PAPERS.pop(name)
     PAPERS.update({"feature-selection": one, "language-model": PAPER})
     status, out, err = command("reproduce", "--profile", "smoke", "--out", tmp_path / "run")
     assert status == 0 and not err
     assert out.count("language-model") == 1 and "language-model left out: the extra llm" in out
-    entries = json.loads((tmp_path / "run" / "claims.json").read_text())
+    entries = json.loads((tmp_path / "run" / "claims.json").read_text())["statements"]
     assert entries and {entry["paper"] for entry in entries} == {"feature-selection"}
 
 
@@ -218,7 +243,10 @@ def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
         ("broken.gguf", "model=broken.gguf: this is no GGUF file."),
         ("cut.gguf", "model=cut.gguf: this GGUF file cannot be read"),
         ("empty", "model=empty: this folder holds no causal language model that can be loaded"),
-        ("meta-llama/Llama-3.1-8B", "model=meta-llama/Llama-3.1-8B: cannot be loaded from the hub: it is unknown or gated"),
+        (
+            "meta-llama/Llama-3.1-8B",
+            "model=meta-llama/Llama-3.1-8B: cannot be loaded from the hub: it is unknown or gated",
+        ),
     ],
 )
 def test_a_model_that_cannot_be_loaded_is_answered_with_one_sentence(model, sentence, monkeypatch, tmp_path, command):
@@ -228,7 +256,9 @@ def test_a_model_that_cannot_be_loaded_is_answered_with_one_sentence(model, sent
     (tmp_path / "broken.gguf").write_bytes(b"no weights at all")
     (tmp_path / "cut.gguf").write_bytes(b"GGUF\x03\x00\x00\x00" + bytes(100))
     (tmp_path / "empty").mkdir()
-    status, _, err = command("reproduce", "language-model", "--profile", "smoke", "--out", "run", "--set", f"model={model}")
+    status, _, err = command(
+        "reproduce", "language-model", "--profile", "smoke", "--out", "run", "--set", f"model={model}"
+    )
     assert status == 2 and sentence in err and err.count("\n") == 1, err
     assert not (tmp_path / "run").exists()
 
@@ -258,10 +288,10 @@ def test_it_has_no_theorems_and_says_so(command):
 def test_the_embedded_model_learns_capitals_in_context_and_starts_again_from_its_copy(monkeypatch):
     """Real weights: the conversion from GGUF, the copy in the cache, few-shot answers, a task vector that acts."""
     from iclab.language.edits import Patch
+    from iclab.language.study.asking import Bench, tasks, with_demonstrations
+    from iclab.language.study.settings import WORD_TESTS, Settings
+    from iclab.language.study.task_vectors import extract
     from iclab.language.words import LABEL_TASKS, MEANINGLESS, TWO_STEP_TASKS, WORD_TASKS, examples
-    from iclab.papers.language_model.asking import Bench, tasks, with_demonstrations
-    from iclab.papers.language_model.settings import WORD_TESTS, Settings
-    from iclab.papers.language_model.task_vectors import extract
 
     model = loading.load(loading.EMBEDDED)
     assert (model.depth, model.width, model.has_attention) == (30, 576, True)

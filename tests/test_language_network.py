@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the extra `llm` is not installed")
 
 from iclab.errors import InputError  # noqa: E402
 from iclab.language import edits, loading, network, prompts, words  # noqa: E402
-from iclab.papers.language_model.asking import require_effect  # noqa: E402
+from iclab.language.study.asking import require_effect  # noqa: E402
 
 KINDS = ("llama", "gpt2", "mamba")
 
@@ -43,7 +43,9 @@ def test_words_are_the_same_tokens_wherever_they_stand(model):
     text = "\n hot: cold\n big:"
     built = prompts.few_shot(model, [("hot", "cold")], ("big",), ":")
     assert list(built.tokens) == model.tokenizer(text).input_ids
-    assert built.owner == (-1, 0, 0, 0, 0, -1, -1) and model.is_one_token("cold") and not model.is_one_token("New Zealand")
+    assert (
+        built.owner == (-1, 0, 0, 0, 0, -1, -1) and model.is_one_token("cold") and not model.is_one_token("New Zealand")
+    )
 
 
 def test_answers_are_those_of_one_whole_forward_pass_and_padding_changes_nothing(model):
@@ -66,7 +68,8 @@ def test_streams_are_the_hidden_states_of_transformers(model):
     for number, line in enumerate(lines):
         with torch.inference_mode():
             hidden = model.core(torch.as_tensor([line]), output_hidden_states=True).hidden_states
-        # transformers' lists: normalised at the end; a Mamba's without the embeddings; GPT-2's with positions in the first.
+        # transformers' lists: normalised at the end; a Mamba's without the embeddings; GPT-2's with positions in the
+        # first.
         first = 1 if model.name in ("mamba", "gpt2") else 0
         for place in range(first, model.depth):
             expected = hidden[place - 1 if model.name == "mamba" else place][0, -1].numpy()

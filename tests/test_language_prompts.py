@@ -1,4 +1,6 @@
-"""Word tasks and prompts: nothing is chosen on what is tested, and what an experiment changes is exactly what it says."""
+"""Word tasks and prompts: nothing is chosen on what is tested, and what an experiment changes is exactly what it
+says.
+"""
 
 import collections
 
@@ -13,11 +15,11 @@ from iclab.errors import InputError
 from iclab.language import words
 from iclab.language.loading import load
 from iclab.language.prompts import deranged, draw
-from iclab.papers.language_model.asking import Bench, tasks, with_demonstrations
-from iclab.papers.language_model.geometry import axes_of, cosine
-from iclab.papers.language_model.labels import TRIGGER, Outliers, label_tasks, labelled
-from iclab.papers.language_model.settings import STEP_TESTS, WORD_TESTS, Settings
-from iclab.papers.language_model.steps import erroneous
+from iclab.language.study.asking import Bench, tasks, with_demonstrations
+from iclab.language.study.geometry import axes_of, cosine
+from iclab.language.study.labels import TRIGGER, Outliers, label_tasks, labelled
+from iclab.language.study.settings import STEP_TESTS, WORD_TESTS, Settings
+from iclab.language.study.steps import erroneous
 
 NAMES = (*words.WORD_TASKS, *words.LABEL_TASKS, *words.TWO_STEP_TASKS)
 
@@ -121,7 +123,8 @@ def test_outliers_sit_where_they_are_put_and_may_be_unmarked(one):
 def test_labels_without_a_meaning_change_sides(one):
     task = label_tasks()[1]
     sides = {
-        (query[-1], item.choices[0]) for query, item in zip(task.test, labelled(one, task, task.test[:20], "x"), strict=False)
+        (query[-1], item.choices[0])
+        for query, item in zip(task.test, labelled(one, task, task.test[:20], "x"), strict=False)
     }
     assert len(sides) == 4
 

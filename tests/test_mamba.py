@@ -12,7 +12,7 @@ from iclab.models.linear_attention import attend_all, gates_at_end
 from iclab.models.linear_transformer import LinearTransformer, LinearTransformerSettings, Residual
 from iclab.models.mamba import Mamba, MambaSettings, recurrence
 from iclab.probes.gates import attention_sums, gate_profile
-from iclab.worlds.outliers import Placement, outliers
+from iclab.worlds.outliers import Outliers, Placement
 from test_outliers import world
 
 
@@ -34,7 +34,7 @@ def random_linear(seed=0, depth=1, residual=Residual.label, causal=False, mean=F
 def prompt(seed=0, **changes):
     settings = {"fraction": 0.4, "magnitude": 2.0} | changes
     length = settings.pop("length", 10)
-    return world(outliers(**settings), length=length).sample(jax.random.key(seed), seed)
+    return world(Outliers(**settings), length=length).sample(jax.random.key(seed), seed)
 
 
 def gates_float64(logits):
@@ -94,7 +94,9 @@ def test_attention_in_chunks_is_the_sum_over_all_pairs(gated, tokens):
 
 
 def test_moving_the_outliers_changes_the_one_layer_linear_transformer_not_at_all_and_mamba_a_lot():
-    """A sum does not know the order of its terms. The same examples are put in another order, outliers first or last."""
+    """A sum does not know the order of its terms. The same examples are put in another order, outliers first or
+    last.
+    """
     one = prompt(5, fraction=0.5, placement=Placement.farthest, exact=True)
     order = np.r_[np.arange(5, 10), np.arange(5), 10]
     fields = ("atoms", "coefficients", "present", "pattern", "label", "outlier")
@@ -124,7 +126,9 @@ def stack_float64(model, one, gates=None):
         out = np.zeros_like(u)
         for t in range(len(u)):
             seen = range(t + 1) if model.causal or gates is not None else range(len(u))
-            weights = np.ones(len(u)) if gates is None else gates_float64(u[: t + 1] @ np.asarray(gates[layer], np.float64))
+            weights = (
+                np.ones(len(u)) if gates is None else gates_float64(u[: t + 1] @ np.asarray(gates[layer], np.float64))
+            )
             out[t] = scale * sum(weights[i] * u[i] * float((w_b @ u[i]) @ (w_c @ u[t])) for i in seen)
         if model.residual is Residual.label:
             u = np.concatenate([u[:, :-1], u[:, -1:] + out[:, -1:]], axis=1)
@@ -137,14 +141,16 @@ def stack_float64(model, one, gates=None):
 @pytest.mark.parametrize("kind", ["mamba", "causal", "all"])
 def test_a_stack_is_its_definition(residual, kind):
     one = prompt(6)
-    model = random_mamba(6, 3, residual) if kind == "mamba" else random_linear(6, 3, residual, kind == "causal", mean=True)
+    model = (
+        random_mamba(6, 3, residual) if kind == "mamba" else random_linear(6, 3, residual, kind == "causal", mean=True)
+    )
     model = dataclasses.replace(model, key_weights=0.3 * model.key_weights)
     expected = stack_float64(model, one, model.gate_weights if kind == "mamba" else None)
     assert np.isclose(model(one)[0], expected, rtol=1e-3, atol=1e-4)
 
 
 def test_gradients_are_finite_and_nothing_overflows_with_100000_examples():
-    made = dataclasses.replace(world(outliers(0.6, 2.0)), maximum_length=100_000, context_length=np.int32(100_000))
+    made = world(Outliers(0.6, 2.0), length=100_000, maximum=100_000)
     one = eqx.filter_jit(made.sample)(jax.random.key(0), 0)
     for model in (random_mamba(0), random_linear(0), random_mamba(0, 3)):
         small = dataclasses.replace(model, key_weights=0.01 * model.key_weights)
@@ -169,7 +175,7 @@ def test_groups_of_gates_and_scores_are_what_the_truth_says():
 
 
 def test_initialisation_and_letters():
-    made = world(outliers(0.5, 2.0))
+    made = world(Outliers(0.5, 2.0))
     model = MambaSettings(initial_scale=0.2).init(jax.random.key(0), made)
     letters = model.letters()
     assert {name: array.shape for name, array in letters.items()} == {"W_B": (11, 11), "W_C": (11, 11), "w": (11,)}

@@ -15,11 +15,11 @@ import broken
 import iclab
 from folders import code_lines
 from iclab import skeletons
+from iclab.authoring import sources
 from iclab.errors import InputError
-from iclab.papers import sources
 
 THEORY = """
-from iclab.theory.theorem import SymbolsBase, Theorem, at_least, rate, symbol
+from iclab.theorems import SymbolsBase, Theorem, at_least, rate, symbol
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,15 +51,14 @@ def judged(idea):
 
 
 def test_a_file_is_reproduced_as_a_paper_is(judged):
-    (entry,) = judged.claims
-    assert entry["id"] == "my_idea/small" and entry["verdict"] in ("reproduced", "differs", "inconclusive")
-    assert (
-        entry["seeds"] == 3
-        and entry["low"] < entry["measured"] < entry["high"]
-        and entry["settings"] == {"noise": 0.1, "steps": 3}
-    )
+    (entry,) = judged.statements
+    assert entry["id"] == "my_idea/small" and entry["answer"] in ("holds", "fails", "open")
+    assert entry["source"] == "own statement" and entry["settings"] == {"noise": 0.1, "steps": 3}
+    (part,) = entry["readings"][0]["parts"]
+    assert part["seeds"] == 3 and part["low"] < part["measured"] < part["high"] and part["control"]["seeds"] == 3
     files = {str(path.relative_to(judged.directory)) for path in judged.directory.rglob("*") if path.is_file()}
-    assert {"index.html", "claims.json", "figures/my_idea/experiment.svg", "results/my_idea/experiment.nc"} <= files
+    assert {"index.html", "claims.json", "figures/my_idea/small.svg", "results/my_idea/experiment.nc"} <= files
+    assert "results/control/my_idea/experiment.nc" in files
     page = (judged.directory / "index.html").read_text()
     assert "A sound file" in page and "iclab reproduce my_idea.py/small --profile quick --seeds 3" in page
     with np.load(judged.directory / "models" / "my_idea-main" / "standard-2.npz", allow_pickle=False) as model:
@@ -68,7 +67,7 @@ def test_a_file_is_reproduced_as_a_paper_is(judged):
 
 def test_the_same_command_goes_on_and_another_text_is_refused(judged, idea):
     again = iclab.reproduce(str(idea), seeds=3, out=judged.directory, save_models=True)
-    assert json.dumps(again.claims) == json.dumps(judged.claims)
+    assert json.dumps(again.statements) == json.dumps(judged.statements)
     other = idea.with_name("other") / "my_idea.py"
     other.parent.mkdir(exist_ok=True)
     other.write_text(idea.read_text() + "# a thought\n")
@@ -88,12 +87,12 @@ def test_a_point_of_a_sweep_has_the_numbers_of_reproduce_with_set(idea, tmp_path
 def test_workers_are_sent_the_file(judged, idea, tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         there = iclab.reproduce(str(idea), seeds=3, out=tmp_path / "there", executor=pool)
-    assert there.claims[0]["checks"] == judged.claims[0]["checks"]
+    assert there.statements[0]["readings"] == judged.statements[0]["readings"]
 
 
 def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
     status, out, _ = command("list", idea)
-    assert status == 0 and "my_idea/small" in out and "nonlinear-icl" not in out
+    assert status == 0 and out.startswith("my_idea: A sound file\n  small  value ") and "feature-selection" not in out
     status, out, _ = command("list", idea, "--experiments")
     assert status == 0 and "my_idea/experiment" in out
     status, out, _ = command("theory", idea, "--set", "noise=0.01", "--set", "error=0.2")
@@ -101,14 +100,14 @@ def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
     status, out, _ = command("claims", judged.directory)
     assert status == 0 and "my_idea/small" in out
     status, out, _ = command("diff", judged.directory, judged.directory)
-    assert status == 0 and "1 claims in both, 1 with equal numbers" in out
+    assert status == 0 and "1 statements in both, 1 with equal numbers" in out
 
 
 def test_figures_are_drawn_by_the_file_wherever_it_is(judged, idea, tmp_path, command):
     copy = tmp_path / "run"
     shutil.copytree(judged.directory, copy)
     status, out, err = command("figures", copy, "--format", "png")
-    assert status == 0 and out.strip().endswith("experiment.png") and not err
+    assert status == 0 and out.strip().endswith("small.png") and not err
     moved = shutil.move(idea, tmp_path / "my_idea.py")
     try:
         status, _, err = command("figures", copy)
@@ -128,22 +127,28 @@ def test_figures_are_drawn_by_the_file_wherever_it_is(judged, idea, tmp_path, co
 def test_every_skeleton_runs_as_it_is(kind, tmp_path):
     path = skeletons.write(kind, "mine", tmp_path)
     run = iclab.reproduce(str(path), profile="smoke", out=tmp_path / "run")
-    assert run.claims and all(entry["verdict"] == "not-attempted" and entry["measured"] is not None for entry in run.claims)
+    parts = [part for entry in run.statements for part in entry["readings"][0]["parts"]]
+    assert parts and all(part["outcome"] == "not asked" and part["measured"] is not None for part in parts)
+    assert all(entry["answer"] == "not asked" for entry in run.statements)
     assert list((tmp_path / "run" / "figures" / "mine").glob("*.svg"))
 
 
-def test_a_world_a_model_and_a_claim_with_an_interval_take_less_than_40_lines(tmp_path):
+def test_a_world_a_model_and_a_statement_with_an_interval_take_less_than_40_lines(tmp_path):
     path = pathlib.Path(__file__).with_name("shortest.py")
     assert code_lines(path) < 40
-    (entry,) = iclab.reproduce(str(path), seeds=3, out=tmp_path / "run").claims
-    assert entry["verdict"] == "reproduced" and 0 < entry["low"] < entry["measured"] < entry["high"] < 1
+    (entry,) = iclab.reproduce(str(path), seeds=3, out=tmp_path / "run").statements
+    (part,) = entry["readings"][0]["parts"]
+    assert entry["answer"] == "holds" and 0 < part["low"] < part["measured"] < part["high"] < 1
+    assert part["control"]["outcome"] == "fails" and part["control"]["measured"] > 2.5  # it has learned something
 
 
 def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, tmp_path, command):
     monkeypatch.chdir(tmp_path)
     status, out, _ = command("new", "claim", "my-idea")
     assert (
-        status == 0 and "iclab check my-idea.py" in out and (tmp_path / "my-idea.py").read_text() == skeletons.text_of("claim")
+        status == 0
+        and "iclab check my-idea.py" in out
+        and (tmp_path / "my-idea.py").read_text() == skeletons.text_of("claim")
     )
     for arguments, sentence in (
         (("claim", "my-idea"), "my-idea.py is there already"),
@@ -163,10 +168,11 @@ def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, tmp_path, com
         ("settings = Settings()", 'settings = {"fast": Settings()}', "profile 'fast'"),
         ("def experiment(lab):", "def experimnt(lab):", "must define `experiment(lab)`"),
         ("return lab.evaluate(", "return float(", "line 69, in the experiment 'experiment': TypeError"),
-        ('"small",', '"small one",', "'small one' is no name for a claim"),
-        ('"The output is small.", Check(', '"The output is small.") or (Check(', "the claim small has no check"),
-        ('["output"]))]', '["output"]), needs=["x"])]', "needs 'x'. Known: experiment."),
-        ("claims = [", "claims = 3, [", "`claims` must be a list of claims"),
+        ('"small",', '"small one",', "'small one' is no name for a statement"),
+        ("(small,)", "()", "the statement small has no part"),
+        ('measured("experiment",', 'measured("experimnt",', "needs 'experimnt'. Did you mean 'experiment'?"),
+        ('"output"), below', '"outptu"), below', "the experiment 'experiment' has no 'outptu'. Did you mean 'output'?"),
+        ("statements = [", "statements = 3, [", "`statements` must be a list of statements"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file_is_said_in_one_sentence(old, new, sentence, tmp_path, monkeypatch, command):
@@ -178,9 +184,9 @@ def test_what_is_wrong_with_a_file_is_said_in_one_sentence(old, new, sentence, t
 
 
 def test_a_file_cannot_take_the_name_of_a_paper(tmp_path):
-    (tmp_path / "nonlinear-icl.py").write_text(broken.SOUND)
-    with pytest.raises(InputError, match="'nonlinear-icl' is taken by a paper; rename the file"):
-        iclab.reproduce(str(tmp_path / "nonlinear-icl.py"))
+    (tmp_path / "feature-selection.py").write_text(broken.SOUND)
+    with pytest.raises(InputError, match="'feature-selection' is taken by a paper; rename the file"):
+        iclab.reproduce(str(tmp_path / "feature-selection.py"))
 
 
 @pytest.fixture
@@ -207,11 +213,11 @@ def package(tmp_path, monkeypatch):
 def test_registered_papers_are_listed_and_reproduced(package, tmp_path, command):
     package("other-lab = other_group")
     status, out, err = command("list", "other-lab")
-    assert status == 0 and "other-lab/small" in out and not err
+    assert status == 0 and out.startswith("other-lab: A sound file\n  small  ") and not err
     status, out, _ = command("list")
-    assert status == 0 and "other-lab/small" in out and "nonlinear-icl/fig7" in out
+    assert status == 0 and "other-lab: A sound file\n  small  " in out and "feature-selection: " in out
     run = iclab.reproduce("other-lab", seeds=2, out=tmp_path / "run")
-    assert run.claims[0]["id"] == "other-lab/small"
+    assert run.statements[0]["id"] == "other-lab/small"
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["identity"]["texts"]["other-lab"].startswith(
         "other-group 1.5 "
     )
@@ -222,14 +228,14 @@ def test_registered_papers_are_listed_and_reproduced(package, tmp_path, command)
     [
         ("bad = other_broken", "ZeroDivisionError: division by zero"),
         ("bad = nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
-        ("bad = other_group:claims", "it is a list, neither a Paper nor a module."),
-        ("nonlinear-icl = other_group", "the id 'nonlinear-icl' is taken by another paper."),
+        ("bad = other_group:statements", "it is a list, neither a Paper nor a module."),
+        ("feature-selection = other_group", "the id 'feature-selection' is taken by another paper."),
     ],
 )
 def test_a_broken_entry_point_is_one_line_and_nothing_else(line, reason, package, monkeypatch, command):
     package(line)
     monkeypatch.setattr("warnings.filters", [])
-    status, out, err = command("list", "nonlinear-icl/fig2")
-    assert status == 0 and out.count("nonlinear-icl/fig2") == 4
+    status, out, err = command("list", "feature-selection/fig1")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == ["fig1a", "fig1b"]
     assert err == f"iclab: other-group registers {line}, which cannot be used: {err.partition('cannot be used: ')[2]}"
     assert reason in err and err.count("\n") == 1

@@ -1,7 +1,10 @@
-"""The page in a real browser: loads alone, filters, downloads, follows the theme, fits a phone, shows user text as text."""
+"""The page in a real browser: loads alone, filters, downloads, follows the theme, fits a phone, shows user text as
+text.
+"""
 
 import copy
 import json
+import re
 import shutil
 import threading
 
@@ -9,9 +12,11 @@ import pytest
 from rich.console import Console
 
 import folders
+from iclab.papers import PAPERS
 from iclab.report.page import Section, command, render_page, strip
 from iclab.runs.serving import Server
 from iclab.runs.status import WatchedProgress, forget
+from iclab.tallies import Answer
 
 MEGABYTE = 1 << 20
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -20,7 +25,9 @@ WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright: pip install 'iclab[test]'")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="the browser tests need playwright: pip install 'iclab[test]'"
+    )
     found = next((path for path in map(shutil.which, NAMES) if path), None)
     if found is None:
         pytest.skip("no browser on this machine: apt-get install chromium, and the tests of the page run too")
@@ -43,7 +50,9 @@ def open_page(browser):
         page.seen = {"requests": [], "errors": []}
         page.on("request", lambda request: page.seen["requests"].append(request.url))
         page.on("pageerror", lambda error: page.seen["errors"].append(str(error)))
-        page.on("console", lambda message: page.seen["errors"].append(message.text) if message.type == "error" else None)
+        page.on(
+            "console", lambda message: page.seen["errors"].append(message.text) if message.type == "error" else None
+        )
         page.on("dialog", lambda dialog: page.seen["errors"].append(f"dialog: {dialog.message}") or dialog.dismiss())
         page.goto(where if "://" in str(where) else f"file://{where}")
         return page
@@ -58,8 +67,13 @@ def page(run, open_page):
     return open_page(run.directory / "index.html")
 
 
+def text_of(words):
+    """How a sentence begins on the page, where letters with subscripts are mathematics."""
+    return re.split(r"[^a-z ',:]", words)[0]
+
+
 def shown(page):
-    return page.locator("article.claim:visible").count()
+    return page.locator("article.statement:visible").count()
 
 
 def test_it_loads_alone_and_without_a_complaint(run, open_page):
@@ -67,38 +81,41 @@ def test_it_loads_alone_and_without_a_complaint(run, open_page):
     assert file.stat().st_size < 10 * MEGABYTE
     page = open_page(file)
     assert page.seen == {"requests": [f"file://{file}"], "errors": []}
-    assert shown(page) == len(run.claims)
+    assert shown(page) == len(run.statements)
 
 
-def test_the_claims_filter_by_words_paper_and_verdict(run, page):
+def test_the_statements_filter_by_words_paper_and_answer(run, page):
     page.fill("#search", "thm2 feature")
-    assert shown(page) == 1 and page.locator("article.claim:visible").get_attribute("id") == "feature-selection/thm2"
-    assert page.locator("#shown").inner_text() == f"1 of {len(run.claims)} claims"
+    assert (
+        shown(page) == 1 and page.locator("article.statement:visible").get_attribute("id") == "feature-selection/thm2"
+    )
+    assert page.locator("#shown").inner_text() == f"1 of {len(run.statements)} statements"
     assert page.locator("figure:visible").count() == 1 and page.locator("section.paper:visible").count() == 1
     page.click("button[type=reset]")
-    page.get_by_text(f"{len(run.claims)} claims", exact=True).wait_for()
-    assert shown(page) == len(run.claims)
+    page.get_by_text(f"{len(run.statements)} statements", exact=True).wait_for()
+    assert shown(page) == len(run.statements)
     page.select_option("#which", "chain-of-thought")
-    assert shown(page) == sum(claim["paper"] == "chain-of-thought" for claim in run.claims)
+    assert shown(page) == sum(entry["paper"] == "chain-of-thought" for entry in run.statements)
     page.fill("#search", "no such words")
     assert shown(page) == 0 and page.locator("#nothing").is_visible()
 
 
-def test_a_count_of_the_summary_shows_its_claims(run, page):
-    own = [claim for claim in run.claims if claim["paper"] == "vector-arithmetic"]
+def test_a_count_of_the_summary_shows_its_statements(run, page):
+    own = [entry for entry in run.statements if entry["paper"] == "vector-arithmetic"]
     page.click("button.count[data-paper=vector-arithmetic]")
     assert shown(page) == len(own)
-    assert page.locator("input[type=checkbox]:checked").get_attribute("value") == "not-attempted"
+    assert page.locator("input[type=checkbox]:checked").get_attribute("value") == "not asked"
 
 
-def test_a_link_to_a_claim_opens_it_with_rule_settings_and_command(run, open_page):
-    claim = next(claim for claim in run.claims if len(claim["checks"]) > 2 and claim["unstated"])
-    page = open_page(f"file://{run.directory / 'index.html'}#{claim['id']}")
-    article = page.locator(f'[id="{claim["id"]}"]')
+def test_a_link_to_a_statement_opens_it_with_rules_and_command(run, open_page):
+    entry = next(entry for entry in run.statements if len(entry["readings"][0]["parts"]) > 2 and entry["ours"])
+    page = open_page(f"file://{run.directory / 'index.html'}#{entry['id']}")
+    article = page.locator(f'[id="{entry["id"]}"]')
     assert article.locator("details").get_attribute("open") is not None
     text = article.inner_text()
-    assert f"iclab reproduce {claim['id']} --profile smoke --seeds 2" in text
-    assert all(check["rule"] in text for check in claim["checks"])
+    assert f"iclab reproduce {entry['id']} --profile smoke --seeds 2" in text
+    assert all(part["kind"] in text for reading in entry["readings"] for part in reading["parts"])
+    assert all(text_of(own) in text for own in entry["ours"])
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -141,7 +158,9 @@ def test_figures_say_what_they_show_and_equations_are_set(page):
     labels = page.locator(".drawing").evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
     assert len(labels) > 20 and all(len(label) > 80 for label in labels)
     assert any("falls from" in label for label in labels) and any("rises from" in label for label in labels)
-    heights = page.locator(".equation math").evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().height)")
+    heights = page.locator(".equation math").evaluate_all(
+        "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
+    )
     assert len(heights) == 5 and min(heights) > 20
     assert page.locator(".said math msub").count() > 20
 
@@ -149,12 +168,11 @@ def test_figures_say_what_they_show_and_equations_are_set(page):
 def test_everything_can_be_reached_from_the_keyboard(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    page.locator("article.claim summary").first.focus()
+    page.locator("article.statement summary").first.focus()
     page.keyboard.press("Enter")
-    assert page.locator("article.claim details").first.get_attribute("open") is not None
-    unnamed = (
-        "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => !(node.textContent.trim()"
-    )
+    assert page.locator("article.statement details").first.get_attribute("open") is not None
+    unnamed = "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => "
+    unnamed += "!(node.textContent.trim()"
     unnamed += " || node.getAttribute('aria-label') || node.labels?.length)).length"
     assert page.evaluate(unnamed) == 0
 
@@ -170,22 +188,27 @@ def test_on_paper_everything_is_open_and_nothing_is_a_control(page):
 
 def test_user_text_is_shown_as_text(run, open_page, tmp_path):
     attack = "</script><script>alert('x_1')</script><img src=x onerror=alert(2)>\"'"
-    entry = copy.deepcopy(run.claims[0])
+    entry = copy.deepcopy(run.statements[0])
     entry |= {
         "id": f"nonlinear-icl/{attack}",
         "statement": attack,
         "source": attack,
-        "unstated": [attack],
+        "words": attack,
+        "architecture": attack,
+        "ours": [attack],
         "afterwards": attack,
     }
-    entry["decided_by"] = entry["checks"][0]["name"] = entry["checks"][0]["rule"] = attack
+    part = entry["readings"][0]["parts"][0]
+    part["name"] = part["rule"] = part["words"] = part["found"] = attack
+    entry["readings"][0]["name"] = entry["readings"][0]["why"] = attack
     identity = {"ids": [attack], "profile": "quick", "seeds": 2, "changes": {attack: attack}, "version": attack}
     manifest = json.loads((run.directory / "manifest.json").read_text())
-    (tmp_path / "page.html").write_text(render_page(identity, manifest, [entry], {"nonlinear-icl": Section({}, {}, 1.0)}, 1.0))
+    sections = {"nonlinear-icl": Section({}, {}, 1.0)}
+    (tmp_path / "page.html").write_text(render_page(identity, manifest, [entry], sections, 1.0, PAPERS))
     page = open_page(tmp_path / "page.html")
     page.wait_for_timeout(200)
     assert page.seen["errors"] == [] and len(page.seen["requests"]) == 1
-    said = page.locator("article.claim .said p").inner_text()
+    said = page.locator("article.statement .said p").inner_text()
     assert said.startswith("</script><script>alert(") and "<img src=x onerror=alert(2)>" in said
     assert page.locator("img").count() == 0
 
@@ -199,7 +222,9 @@ def test_a_strip_places_rule_interval_and_seeds_on_one_scale():
     check = {"rule_low": None, "rule_high": 1.0, "low": 1.5, "high": 2.5, "measured": 2.0, "values": [1.0, 3.0, None]}
     found = strip(check)
     assert found["seeds"][0] == pytest.approx(found["rule"][1])  # a seed on the rule's edge
-    assert found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
+    assert (
+        found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
+    )
     assert sum(found["interval"]) == pytest.approx((found["mean"] + found["seeds"][1]) / 2, abs=0.02)
     assert strip(check | {"measured": None}) is None
 
@@ -208,14 +233,14 @@ def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page,
     store = folders.folder(tmp_path / "run", run)
     server = Server(store.directory, port=0)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    with WatchedProgress(Console(quiet=True), 10, store, folders.CLAIMS, attempted=True) as progress:
+    with WatchedProgress(Console(quiet=True), 10, store, folders.STATEMENTS, folders.JUDGE) as progress:
         progress.begin("feature-selection/training", 8)
         page = open_page(server.url)
         chip = page.locator("[data-id='feature-selection/fig1a'] .chip")
         assert chip.inner_text() == "running"
         progress.end("feature-selection/training", "")
         page.get_by_text("80 %").wait_for()
-        assert chip.inner_text() in ("reproduced", "differs", "inconclusive")
+        assert chip.inner_text() in list(Answer)
         progress.begin("feature-selection/generalisation", 2)
         progress.end("feature-selection/generalisation", "")
     store.write("index.html", (run.directory / "index.html").read_bytes())
@@ -246,11 +271,16 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"step\":0']")
     start = bars()
     assert start != end and len(start) == len(end) == 20
-    assert explorer.locator("output").inner_text().startswith("step 0 of ") and explorer.locator(".answer").inner_text() != said
+    assert (
+        explorer.locator("output").inner_text().startswith("step 0 of ")
+        and explorer.locator(".answer").inner_text() != said
+    )
     assert "step 0 of" in slider.get_attribute("aria-valuetext")
     explorer.locator("[data-what=switch][value='1']").check(force=True)
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"at\":1']")
-    assert bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3  # outliers have a colour of their own
+    assert (
+        bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3
+    )  # outliers have a colour of their own
     explorer.locator("[data-what=member]").select_option("2")
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"member\":2']")
     reasoning = page.locator(".explorer[data-paper=chain-of-thought]")

@@ -20,7 +20,9 @@ def test_a_random_rotation_is_orthogonal_and_depends_on_its_seed_only():
 
 
 def test_more_patterns_than_dimensions_are_refused_with_the_numbers():
-    with pytest.raises(InputError, match=r"6 relevant \+ 24 irrelevant \+ 0 outlier patterns need 30 .* dimension is 20"):
+    with pytest.raises(
+        InputError, match=r"6 relevant \+ 24 irrelevant \+ 0 outlier patterns need 30 .* dimension is 20"
+    ):
         orthogonal_patterns(20, 6, 24, 3.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import small
 from iclab.prompts import InAtoms, InColumns, make_prompt
-from iclab.worlds.reasoning import reasoning
+from iclab.worlds.reasoning import Reasoning
 
 
 def in_atoms(prompt):
@@ -18,7 +18,7 @@ def in_atoms(prompt):
 
 WORLDS = {
     "labels of an atom of their own": small.world(),
-    "labels among the atoms": reasoning(np.eye(8)[:5], steps=2, matching_fraction=0.5, context_length=6),
+    "labels among the atoms": Reasoning(np.eye(8)[:5], steps=2, matching_fraction=0.5, context_length=6),
 }
 
 

@@ -1,4 +1,5 @@
-"""Properties over all worlds and models: random valid settings train without NaN, invalid ones are refused in a sentence.
+"""Properties over all worlds and models: random valid settings train without NaN, invalid ones are refused in a
+sentence.
 
 A handful of cases by default; 500 for every pair with --slow.
 """
@@ -28,7 +29,9 @@ CAN = {  # which models can be used in which worlds; all other pairs must be ref
     "concepts": ("residual", "gpt2"),
 }
 SOUND = [pair for pair in PAIRS if pair[1] in CAN[pair[0]]]
-FEW = [pair for pair in SOUND if pair[0] != "several labels" and pair not in (("outliers", "gpt2"), ("outliers", "linear"))]
+FEW = [
+    pair for pair in SOUND if pair[0] != "several labels" and pair not in (("outliers", "gpt2"), ("outliers", "linear"))
+]
 REFUSED = [pair for pair in PAIRS if pair[1] not in CAN[pair[0]]]
 SENTENCE = re.compile(r"[^\n]{15,400}\.")
 
@@ -87,7 +90,9 @@ def test_valid_settings_train_without_nan(world, model, cases):
         states, records = trained([[part.build() for part in parts] for parts in setups], maker.loss)
         lost = training.diverged(states)
         for name, values in records.items():
-            values = values[:, 1:] if name.startswith("training_") else values  # no step was taken before the first record
+            values = (
+                values[:, 1:] if name.startswith("training_") else values
+            )  # no step was taken before the first record
             lost |= ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         assert not lost.any(), setups[int(lost.argmax())]
         assert records["error"].min() >= 0 and records["error"].max() <= 1

@@ -18,18 +18,20 @@ from iclab.papers.chain_of_thought.settings import Settings
 from iclab.probes.steps import step_masses
 from iclab.training import Member, Training, train
 from iclab.worlds import transitions
-from iclab.worlds.reasoning import Mode, ask, reasoning
+from iclab.worlds.reasoning import Mode, Reasoning, ask
 
 PATTERNS = np.eye(8)[:5]
 
 
 def world(patterns=PATTERNS, steps=2, **changes):
     settings = {"matching_fraction": 0.5, "context_length": 6} | changes
-    return reasoning(patterns, steps=steps, **settings)
+    return Reasoning(patterns, steps=steps, **settings)
 
 
 def draw(made, count=2000):
-    return jax.jit(jax.vmap(lambda k, i: made.sample(k, i)))(jax.random.split(jax.random.key(0), count), jnp.arange(count))
+    return jax.jit(jax.vmap(lambda k, i: made.sample(k, i)))(
+        jax.random.split(jax.random.key(0), count), jnp.arange(count)
+    )
 
 
 # --- transition matrices ---------------------------------------------------------------------------------------------
@@ -47,7 +49,9 @@ def test_the_measures_follow_the_definitions():
     """τ and τ_o against explicit loops over starts, trajectories and outputs."""
     matrices = transitions.for_steps(0.4, 0.7, 3, 6)
     shift = [1, 3, 6]  # places after steps 1, 2, 3
-    tau = min(np.prod([matrices[k, (i + ([0, *shift])[k]) % 6, (i + shift[k]) % 6] for k in range(3)]) for i in range(6))
+    tau = min(
+        np.prod([matrices[k, (i + ([0, *shift])[k]) % 6, (i + shift[k]) % 6] for k in range(3)]) for i in range(6)
+    )
     product = matrices[0] @ matrices[1] @ matrices[2]
     found = transitions.measure(matrices)
     assert np.isclose(found.trajectory_probability, tau)
@@ -66,7 +70,9 @@ def test_output_matrices_have_the_wanted_outputs_with_condition_1_holding_or_fai
 def test_infeasible_wishes_are_refused_with_the_feasible_range():
     with pytest.raises(InputError, match=r"allows a primacy in \[0.7401, 0.9711\] in this construction, not 0.5"):
         transitions.for_steps(0.5, 0.5, 3, 10)
-    with pytest.raises(InputError, match=r"Condition 1 holding.*allows a primacy between about 0\.\d+ and 0\.\d+, not 0.15"):
+    with pytest.raises(
+        InputError, match=r"Condition 1 holding.*allows a primacy between about 0\.\d+ and 0\.\d+, not 0.15"
+    ):
         transitions.for_outputs(0.5, 0.15, 3, 10)
 
 
@@ -93,7 +99,9 @@ def test_the_chain_is_the_task_and_error_free_examples_follow_it():
         successor = {}  # (step, input) -> output, as all examples and the query say
         for example in pattern[number]:
             for step in range(2):
-                assert successor.setdefault((step, int(example[step])), int(example[step + 1])) == int(example[step + 1])
+                assert successor.setdefault((step, int(example[step])), int(example[step + 1])) == int(
+                    example[step + 1]
+                )
         for step in range(2):
             if (step, int(chain[number, step])) in successor:
                 assert successor[step, int(chain[number, step])] == chain[number, step + 1]
@@ -178,7 +186,8 @@ def test_bad_settings_are_refused(make, sentence):
         make()
 
 
-# --- the model and how it is asked -------------------------------------------------------------------------------------
+# --- the model and how it is asked
+# -------------------------------------------------------------------------------------
 
 
 def forward_float64(weights, tokens, present):
@@ -240,7 +249,9 @@ def plurality_error(probabilities, voters):
 def test_an_oracle_has_the_error_of_a_majority_vote(right, following, voters):
     patterns = np.eye(6)[:4]
     matrices = transitions.from_kernel(right, following, 1, 4)
-    made = reasoning(patterns, steps=1, matching_fraction=1.0, context_length=voters, transitions=matrices, mode=Mode.chain)
+    made = Reasoning(
+        patterns, steps=1, matching_fraction=1.0, context_length=voters, transitions=matrices, mode=Mode.chain
+    )
     jobs = Jobs(*(ensemble.stack([part]) for part in (Oracle(jnp.zeros(1)), np.float32(0), made, jax.random.key(5))))
     found = float(evaluate(chain_errors, jobs, 40_000)["error"][0])
     rest = (1 - right - following) / 2
@@ -249,7 +260,9 @@ def test_an_oracle_has_the_error_of_a_majority_vote(right, following, voters):
 
 
 def test_chain_of_thought_feeds_its_answers_back():
-    """With error-free examples that all start from the query, the oracle reasons right; one wrong answer derails the rest."""
+    """With error-free examples that all start from the query, the oracle reasons right; one wrong answer derails the
+    rest.
+    """
     made = world(steps=3, matching_fraction=1.0, mode=Mode.chain)
     prompt = made.sample(jax.random.key(3), 2)
     answers, ties = chain_of_thought(Oracle(jnp.zeros(1)), prompt)

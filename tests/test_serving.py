@@ -1,4 +1,6 @@
-"""Runs looked at from outside: served on loopback and nothing else, redrawn from their results, compared with each other."""
+"""Runs looked at from outside: served on loopback and nothing else, redrawn from their results, compared with each
+other.
+"""
 
 import copy
 import http.client
@@ -97,20 +99,25 @@ def test_what_cannot_be_served_is_said_in_a_sentence(run, tmp_path):
         Server(tmp_path / "sweep")
 
 
-def watched(store, attempted=True):
-    return WatchedProgress(Console(quiet=True), 10, store, folders.CLAIMS, attempted=attempted)
+def watched(store):
+    return WatchedProgress(Console(quiet=True), 10, store, folders.STATEMENTS, folders.JUDGE)
 
 
-def test_a_status_follows_the_run_and_claims_are_judged_as_soon_as_they_can_be(run, tmp_path):
+def test_a_status_follows_the_run_and_statements_are_judged_as_soon_as_they_can_be(run, tmp_path):
     with folders.folder(tmp_path / "run", run, ("training",)) as store, watched(store) as progress:
         progress.begin("feature-selection/training", 8)
-        states = {entry["id"]: entry["state"] for entry in read_status(store.directory)["claims"]}
+        states = {entry["id"]: entry["state"] for entry in read_status(store.directory)["statements"]}
         assert states["feature-selection/fig1a"] == "running" and states["feature-selection/thm1"] == "waiting"
         progress.end("feature-selection/training", "")
         status = read_status(store.directory)
-        entries = {entry["id"]: entry for entry in status["claims"]}
-        assert entries["feature-selection/fig1a"]["state"] == "judged" and "verdict" in entries["feature-selection/fig1a"]
-        assert entries["feature-selection/thm1"]["state"] == "waiting" and "verdict" not in entries["feature-selection/thm1"]
+        entries = {entry["id"]: entry for entry in status["statements"]}
+        assert (
+            entries["feature-selection/fig1a"]["state"] == "judged" and "answer" in entries["feature-selection/fig1a"]
+        )
+        assert (
+            entries["feature-selection/thm1"]["state"] == "waiting"
+            and "answer" not in entries["feature-selection/thm1"]
+        )
         assert status["fraction"] == pytest.approx(0.8) and status["going"]
     assert not read_status(tmp_path / "run")["going"]
     forget(store)
@@ -124,7 +131,12 @@ def test_a_finished_run_has_no_status_and_nobody_in_it(run):
 def test_figures_are_drawn_again_from_results_alone(run, tmp_path):
     folders.folder(tmp_path / "run", run).close()
     written, missing = redraw(tmp_path / "run", "svg")
-    assert not missing and {path.name for path in written} == {"fig1a.svg", "fig1b.svg", "generalisation.svg", "rates.svg"}
+    assert not missing and {path.name for path in written} == {
+        "fig1a.svg",
+        "fig1b.svg",
+        "generalisation.svg",
+        "thm1.svg",
+    }
     for path in written:
         assert path.read_bytes() == (run.directory / "figures" / "feature-selection" / path.name).read_bytes()
 
@@ -139,32 +151,35 @@ def test_a_figure_without_its_results_is_named(run, tmp_path, monkeypatch, capsy
 
 
 def side(name, run, **identity):
-    return Side(name, {"identity": folders.identity(**identity), "revision": "r"}, copy.deepcopy(run.claims))
+    return Side(name, {"identity": folders.identity(**identity), "revision": "r"}, copy.deepcopy(run.statements))
 
 
 def test_a_run_differs_from_itself_in_nothing(run):
     found = compare(side("one", run), side("two", run))
-    assert (found.settings, found.verdicts, found.shifts, found.rules, found.only_first, found.only_second) == ((),) * 6
-    assert found.shared == found.equal == len(run.claims)
+    assert (found.settings, found.answers, found.shifts, found.rules, found.only_first, found.only_second) == ((),) * 6
+    assert found.shared == found.equal == len(run.statements)
 
 
-def test_a_comparison_finds_settings_verdicts_rules_and_intervals(run):
+def test_a_comparison_finds_settings_answers_rules_and_intervals(run):
     first, second = side("one", run), side("two", run, seeds=8)
     second.manifest["identity"]["settings"]["feature-selection"] |= {"noise_norm": 0.7}
     gone, changed, near = (
-        entry for entry in second.claims if entry["id"] in ("feature-selection/" + n for n in ("thm1", "prop1", "cor1"))
+        entry
+        for entry in second.statements
+        if entry["id"] in ("feature-selection/" + n for n in ("thm1", "prop1", "cor1"))
     )
-    second.claims.remove(gone)
-    changed["verdict"] = "differs"
-    changed["checks"][0] |= {"low": 100.0, "high": 102.0, "measured": 101.0, "rule": "above 7", "values": [100.0, 102.0]}
-    near["checks"][0]["low"] -= 1e-6  # still overlaps
+    second.statements.remove(gone)
+    changed["answer"] = "fails"
+    moved = {"low": 100.0, "high": 102.0, "measured": 101.0, "rule": "above 7", "values": [100.0, 102.0]}
+    changed["readings"][0]["parts"][0] |= moved
+    near["readings"][0]["parts"][0]["low"] -= 1e-6  # still overlaps
     found = compare(first, second)
     assert {(d.where, d.name, d.second) for d in found.settings} == {
         ("run", "seeds", 8),
         ("feature-selection", "noise_norm", 0.7),
     }
-    assert [(d.where, d.first, d.second) for d in found.verdicts] == [("feature-selection/prop1", "not-attempted", "differs")]
-    assert [(s.claim, s.second["measured"]) for s in found.shifts] == [("feature-selection/prop1", 101.0)]
+    assert [(d.where, d.first, d.second) for d in found.answers] == [("feature-selection/prop1", "not asked", "fails")]
+    assert [(s.statement, s.second["measured"]) for s in found.shifts] == [("feature-selection/prop1", 101.0)]
     assert [d.second for d in found.rules] == ["above 7"] and found.only_first == ("feature-selection/thm1",)
     page = render_comparison(found)
     assert "feature-selection/prop1" in page and "noise_norm" in page and "above 7" in page
@@ -172,8 +187,8 @@ def test_a_comparison_finds_settings_verdicts_rules_and_intervals(run):
 
 def test_a_page_of_differences_shows_user_text_as_text(run):
     first, second = side("<script>alert(1)</script>", run), side("two", run)
-    second.claims[0]["verdict"] = "differs"
-    second.claims[0]["decided_by"] = first.claims[1]["id"] = "<img src=x onerror=alert(1)>"
+    second.statements[0]["answer"] = "fails"
+    second.statements[0]["words"] = first.statements[1]["id"] = "<img src=x onerror=alert(1)>"
     page = render_comparison(compare(first, second))
     assert "<script>alert" not in page and "<img" not in page and "&lt;img src=x" in page
 
@@ -181,13 +196,15 @@ def test_a_page_of_differences_shows_user_text_as_text(run):
 def test_diff_prints_and_writes_a_page(run, tmp_path, monkeypatch, capsys):
     for name in ("one", "two"):
         store = folders.folder(tmp_path / name, run, ())
-        entries = copy.deepcopy(run.claims)
-        entries[0]["verdict"] = "differs" if name == "two" else "reproduced"
-        store.write_json("claims.json", entries)
+        entries = copy.deepcopy(run.statements)
+        entries[0]["answer"] = "fails" if name == "two" else "holds"
+        store.write_json("claims.json", {"schema": 2, "statements": entries})
         store.close()
     page = tmp_path / "diff.html"
-    monkeypatch.setattr(sys, "argv", ["iclab", "diff", str(tmp_path / "one"), str(tmp_path / "two"), "--html", str(page)])
+    monkeypatch.setattr(
+        sys, "argv", ["iclab", "diff", str(tmp_path / "one"), str(tmp_path / "two"), "--html", str(page)]
+    )
     cli.main()
     out = capsys.readouterr().out
-    assert "nonlinear-icl/thm3.3: reproduced → differs" in out and "1 verdicts changed" in out
+    assert "nonlinear-icl/thm3.3: holds → fails" in out and "1 answers changed" in out
     assert "nonlinear-icl/thm3.3" in page.read_text() and json.dumps(str(page))[1:-1] in out.replace("\n", "")

@@ -44,7 +44,9 @@ def test_the_order_of_contexts_does_not_matter():
     prompt = small.world().sample(jax.random.key(1), 0)
     order = jnp.array([*np.random.default_rng(0).permutation(10), 10])
     fields = ("atoms", "coefficients", "present", "pattern", "label")
-    shuffled = eqx.tree_at(lambda p: [getattr(p, f) for f in fields], prompt, [getattr(prompt, f)[order] for f in fields])
+    shuffled = eqx.tree_at(
+        lambda p: [getattr(p, f) for f in fields], prompt, [getattr(prompt, f)[order] for f in fields]
+    )
     model = random_model()
     assert np.allclose(model(prompt)[0], model(shuffled)[0], atol=1e-6)
 

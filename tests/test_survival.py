@@ -1,4 +1,6 @@
-"""Runs that survive: killed, interrupted, without space, without rights, with a dying worker. Real processes, real signals."""
+"""Runs that survive: killed, interrupted, without space, without rights, with a dying worker. Real processes, real
+signals.
+"""
 
 import os
 import pathlib
@@ -31,7 +33,11 @@ cli.main()
 
 def start(*arguments, **more):
     return subprocess.Popen(
-        [sys.executable, "-c", STARTER, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+        [sys.executable, "-c", STARTER, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
     )
 
 
@@ -149,7 +155,9 @@ def test_a_read_only_folder_is_a_clear_error(tmp_path):
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespaces here: {done.stderr.strip()}")
     assert done.returncode == 2
-    assert f"iclab: cannot write to {tmp_path}/run: Read-only file system." in done.stderr and done.stderr.count("\n") == 1
+    assert (
+        f"iclab: cannot write to {tmp_path}/run: Read-only file system." in done.stderr and done.stderr.count("\n") == 1
+    )
 
 
 @pytest.fixture
@@ -160,7 +168,9 @@ def scheduler(tmp_path):
     port = random.Random(os.getpid()).randint(20000, 60000)
     address = f"tcp://127.0.0.1:{port}"
     started = [
-        subprocess.Popen([f"{folder}/dask", "scheduler", "--port", str(port), "--no-dashboard"], stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            [f"{folder}/dask", "scheduler", "--port", str(port), "--no-dashboard"], stderr=subprocess.DEVNULL
+        )
     ]
     workers = [
         subprocess.Popen(

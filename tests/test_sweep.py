@@ -19,8 +19,8 @@ from iclab.losses import hinge
 from iclab.merging import side_by_side
 from iclab.planning import Plan, PlanningEngine
 from iclab.runs import sweep as sweeping
-from iclab.runs.changes import grid_values
-from iclab.runs.targets import find, load
+from iclab.runs.options import grid_values
+from iclab.runs.sweep_target import find, load
 
 IDEA = str(pathlib.Path(__file__).with_name("idea.py"))
 GRID = {"matching_fraction": "0.4,0.8", "step_size": "0.5:2:3"}
@@ -45,7 +45,9 @@ def test_a_sweep_has_a_dimension_per_setting_and_the_numbers_of_each_point_alone
 
 
 def test_a_point_of_a_paper_has_the_numbers_of_reproduce_with_set(tmp_path):
-    run = iclab.reproduce("feature-selection/fig1a", profile="smoke", out=tmp_path / "run", changes={"step_size": "0.5"})
+    run = iclab.reproduce(
+        "feature-selection/fig1a", profile="smoke", out=tmp_path / "run", changes={"step_size": "0.5"}
+    )
     point = iclab.sweep("feature-selection/training", {"step_size": [0.5]}, profile="smoke", out=tmp_path / "sweep")
     result = run.results["feature-selection/training"]
     found = point.data.load().isel(step_size=0)
@@ -56,7 +58,9 @@ def test_a_point_of_a_paper_has_the_numbers_of_reproduce_with_set(tmp_path):
 def test_traced_settings_compile_once_and_the_plan_says_so(tmp_path):
     compiled = training._compiled_advance(hinge, (), "")
     before = compiled._cache_size()
-    iclab.sweep(IDEA, {"step_size": "0.1:1:7", "matching_fraction": "0.5,0.6", "neurons": "41"}, seeds=1, out=tmp_path / "a")
+    iclab.sweep(
+        IDEA, {"step_size": "0.1:1:7", "matching_fraction": "0.5,0.6", "neurons": "41"}, seeds=1, out=tmp_path / "a"
+    )
     assert compiled._cache_size() == before + 1
     loaded = load(find(IDEA), "quick")
     points = [type(loaded.settings)(neurons=n, step_size=s) for n in (41, 42) for s in (0.1, 0.2, 0.3)]
@@ -82,13 +86,13 @@ def test_any_executor_gives_the_same_numbers_and_models(swept, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
 
 
-def test_reproduce_on_an_executor_gives_the_same_claims(tmp_path):
+def test_reproduce_on_an_executor_gives_the_same_answers(tmp_path):
     here = iclab.reproduce("feature-selection/fig1a", profile="smoke", out=tmp_path / "here", save_models=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         there = iclab.reproduce(
             "feature-selection/fig1a", profile="smoke", out=tmp_path / "there", save_models=True, executor=pool
         )
-    for a, b in zip(here.claims, there.claims, strict=True):
+    for a, b in zip(here.statements, there.statements, strict=True):
         assert a | {"seconds": 0} == b | {"seconds": 0}
     files = [sorted(p.relative_to(r.directory) for p in r.directory.glob("models/**/*.npz")) for r in (here, there)]
     assert files[0] == files[1] and len(files[0]) == 2
@@ -130,7 +134,15 @@ def test_a_sweep_writes_tables_and_a_figure(swept):
 def test_a_flipped_byte_is_reported_and_the_shard_done_again(swept, monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sweeping.LARGEST, "cpu", 3)
     out = tmp_path / "run"
-    arguments = ["sweep", IDEA, *(f"--grid={name}={text}" for name, text in GRID.items()), "--seeds", "2", "--out", str(out)]
+    arguments = [
+        "sweep",
+        IDEA,
+        *(f"--grid={name}={text}" for name, text in GRID.items()),
+        "--seeds",
+        "2",
+        "--out",
+        str(out),
+    ]
     monkeypatch.setattr(sys, "argv", ["iclab", *arguments])
     cli.main()
     for path in (out / "results" / "shard-00001.nc", next(out.glob("trainings/*.npz"))):
@@ -285,7 +297,10 @@ def test_grids(text, values):
         (["nowhere.py", "--grid", "a=1"], "cannot read nowhere.py: No such file"),
         (["nonlinear-icl/trainin", "--grid", "a=1"], "Did you mean 'nonlinear-icl/training'?"),
         (["nonlinear-icl/training", "--grid", "matching_fraction=0.5,1.5"], "a fraction must lie in [0, 1]"),
-        (["nonlinear-icl/training", "--grid", "steps=1", "--cluster", "tcp://127.0.0.1:1"], "no Dask scheduler answers"),
+        (
+            ["nonlinear-icl/training", "--grid", "steps=1", "--cluster", "tcp://127.0.0.1:1"],
+            "no Dask scheduler answers",
+        ),
     ],
 )
 def test_bad_sweeps_are_answered_with_one_sentence(arguments, sentence, monkeypatch, capsys, tmp_path):

@@ -4,7 +4,13 @@ import numpy as np
 
 from iclab.models.residual_transformer import ResidualTransformer
 from iclab.probes.projections import concept_projections
-from iclab.probes.task_vectors import complexity, mixture_weights, static_offset_error, task_vector_cosines, task_vector_uses
+from iclab.probes.task_vectors import (
+    complexity,
+    mixture_weights,
+    static_offset_error,
+    task_vector_cosines,
+    task_vector_uses,
+)
 from iclab.worlds.concepts import Kind
 from test_concepts import COMMON, A, B, random_model, world
 
@@ -60,4 +66,6 @@ def test_complexity_is_one_over_the_largest_probability():
     prompt = world().sample(jax.random.key(5), 0)
     output, _ = random_model()(prompt)
     scores = np.asarray(prompt.answers @ output, np.float64)
-    assert np.isclose(complexity(random_model(), prompt)["complexity"], np.exp(scores).sum() / np.exp(scores.max()), rtol=1e-4)
+    assert np.isclose(
+        complexity(random_model(), prompt)["complexity"], np.exp(scores).sum() / np.exp(scores.max()), rtol=1e-4
+    )

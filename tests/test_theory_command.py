@@ -3,7 +3,7 @@
 import pytest
 
 from iclab.cli.console import OUT
-from iclab.papers import theorems
+from iclab.library import theorems
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -18,7 +18,9 @@ def test_the_command_shows_every_theorem_with_conditions_and_rates(monkeypatch, 
 
 def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, command):
     monkeypatch.setattr(OUT, "_width", 140)
-    _, out, _ = command("theory", "nonlinear-icl/thm3.3", "--set", "neurons=10", "--set", "error=0.5", "--constant", "2")
+    _, out, _ = command(
+        "theory", "nonlinear-icl/thm3.3", "--set", "neurons=10", "--set", "error=0.5", "--constant", "2"
+    )
     assert "fails by 12.9×" in out and "ε = 0.5" in out and "thm3.4" not in out  # 2 · 36 log 6 / 10
     _, out, _ = command("theory", "mamba-outliers/thm")
     assert [name for name in ("thm1", "thm2", "thm3", "thm4", "cor1") if f"mamba-outliers/{name} " in out] == [

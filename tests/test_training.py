@@ -42,7 +42,8 @@ def test_members_are_the_same_together_one_at_a_time_and_again():
 
 def test_the_key_of_a_member_is_a_function_of_its_identity():
     data = [
-        jax.random.key_data(ensemble.member_key(name, seed)).tolist() for name, seed in (("a", 0), ("a", 1), ("b", 0), ("a", 0))
+        jax.random.key_data(ensemble.member_key(name, seed)).tolist()
+        for name, seed in (("a", 0), ("a", 1), ("b", 0), ("a", 0))
     ]
     assert data[0] == data[3]
     assert len({tuple(d) for d in data}) == 3
@@ -81,7 +82,9 @@ def test_a_step_is_plain_sgd():
     model = ensemble.unstack(start.model, 0)
     key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 0)
     gradient = jax.grad(lambda m: batch_loss(m, member.world, key, 32))(model)
-    for before, now, slope in zip(leaves(model), leaves(ensemble.unstack(after.model, 0)), leaves(gradient), strict=True):
+    for before, now, slope in zip(
+        leaves(model), leaves(ensemble.unstack(after.model, 0)), leaves(gradient), strict=True
+    ):
         assert np.allclose(now, before - 1.0 * slope, atol=1e-6)
 
 
@@ -138,7 +141,9 @@ def test_a_random_orthogonal_basis_gives_the_same_distribution_of_errors():
 
 
 def test_the_best_model_is_the_one_at_the_lowest_record():
-    """Watched is a number that goes up and down with the weights, so that the best record is an early one for some members."""
+    """Watched is a number that goes up and down with the weights, so that the best record is an early one for some
+    members.
+    """
 
     def watch(model, member, key):
         return {"weight": jax.numpy.sum(model.output_weights**2) * jax.numpy.cos(model.key_weights[0, 0] * 40)}

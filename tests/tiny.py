@@ -1,4 +1,6 @@
-"""Tiny language models with random weights and a tokenizer of whole words, written into a folder as transformers does."""
+"""Tiny language models with random weights and a tokenizer of whole words, written into a folder as transformers
+does.
+"""
 
 import functools
 import re

@@ -1,7 +1,7 @@
 """Parts of pages that are made from the code when the site is built, so that they cannot go stale.
 
-A comment `<!-- generated: NAME ARGUMENT -->` on a line of its own is replaced by Markdown: the claims of a paper, its settings,
-its theorems, what it leaves open, the commands, the reference of a module (see `reference`).
+A comment `<!-- generated: NAME ARGUMENT -->` on a line of its own is replaced by Markdown: the statements of a paper,
+its settings, its theorems, what it leaves open, the commands, the reference of a module (see `reference`).
 """
 
 import ast
@@ -16,40 +16,42 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 import reference
+from iclab.authoring.paper import Paper
 from iclab.cli import COMMANDS
-from iclab.papers import PAPERS, Paper
+from iclab.library import default_settings
+from iclab.papers import PAPERS
 from iclab.report.mathematics import inline
+from iclab.settings import is_group, names_of, replaced, value_of
 from iclab.skeletons import text_of
+from iclab.statements import Part, Reading, Statement, Unstated
 
 ROOT = Path(__file__).parents[2]
-TOPICS = {
-    "": "Theorems, figures and tables",
-    "rates": "Predicted exponents and regions",
-    "gpt2": "The same questions to GPT-2",
-}
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
 FIELD = re.compile(r"^    (\w+): [^=\n]+ = [^#\n]*(?:# (.*))?$", re.MULTILINE)
 
 
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 POWER = re.compile(r"(?<=[A-Za-zΑ-ω12])([⁰¹²³⁴-⁹⁻]+)")
+DECIMAL = re.compile(r"\^(-?\d*\.\d+)")
 
 
 def _letters(text: str) -> str:
-    """Plain text with letters set as mathematics, safe inside Markdown."""
+    """Plain text with letters set as mathematics, safe inside Markdown; code stays as it is."""
+    return "".join(part if part.startswith("`") else _set(part) for part in re.split(r"(`[^`]*`)", text))
+
+
+def _set(text: str) -> str:
     text = POWER.sub(lambda power: "^" + power[1].translate(SUPERSCRIPTS), text).replace(">=", "≥").replace("<=", "≤")
+    text = DECIMAL.sub(r"^{\1}", text)
     return reference.powers(str(inline(text))).replace("|", "&#124;").replace("*", "&#42;").replace("_", "&#95;")
 
 
 def _formula(text: str) -> str:
     """The same where every single letter is one of mathematics."""
     parts = re.split(r"(<math>.*?</math>|<[^>]*>|&\S+;)", _letters(text))
-    set_ = [part if at % 2 else re.sub(r"\b([A-Za-z])\b", r"<math><mi>\1</mi></math>", part) for at, part in enumerate(parts)]
-    return f"<span class='part'>{''.join(set_)}</span>"
-
-
-def _quick(paper: Paper) -> typing.Any:
-    return paper.settings["quick"]
+    letter, italic = re.compile(r"\b([A-Za-z])\b"), r"<math><mi>\1</mi></math>"
+    whole = "".join(part if at % 2 else letter.sub(italic, part) for at, part in enumerate(parts))
+    return f"<span class='part'>{whole}</span>"
 
 
 def title(paper: str) -> str:
@@ -63,68 +65,129 @@ def equation(paper: str) -> str:
     return f"$$\n{PAPERS[paper].equation}\n$$"
 
 
-def claims(paper: str) -> str:
-    """Every claim: what is said where, by which rule it is judged, what was chosen later."""
+def statements(paper: str) -> str:
+    """Every statement: what is said where, by which rules it is judged, in which readings, what was chosen later."""
     found = PAPERS[paper]
-    rows = found.claims(_quick(found))
-    lines = [f"{len(rows)} claims, as `iclab list {paper}` names them, with the rules of the quick profile.", ""]
-    for topic in dict.fromkeys(claim.topic for claim in sorted(rows, key=lambda claim: list(TOPICS).index(claim.topic))):
-        chosen = [claim for claim in rows if claim.topic == topic]
-        lines += [f"### {TOPICS[topic]}", ""]
-        for claim in chosen:
-            checks = "<br>".join(f"{_letters(check.name)}: <b>{_letters(str(check.rule))}</b>" for check in claim.checks)
-            lines += [f"`{claim.id.split('/', 1)[1]}` · {_letters(claim.source)}", f": {_letters(claim.statement)}", ""]
-            lines += [f"  <span class='rule'>{checks}</span>", ""]
-            if claim.afterwards:
-                lines += [f"  <span class='afterwards'>Chosen afterwards: {_letters(claim.afterwards)}</span>", ""]
+    every = found.statements(default_settings(found))
+    lines = [f"As `iclab list {paper}` names them, with the rules of the quick profile.", ""]
+    for heading, beyond in (("In the paper", False), ("Beyond the paper", True)):
+        group = [statement for statement in every if statement.beyond == beyond]
+        if group:
+            lines += [f"### {heading}", "", f"{len(group)} statement{'s' * (len(group) > 1)}.", ""]
+        for statement in group:
+            lines += _statement(found, statement)
     return "\n".join(lines)
+
+
+def _statement(paper: Paper, statement: Statement) -> list[str]:
+    """One statement as an entry of a list of definitions."""
+    kinds = f"<span class='kinds'>{', '.join(statement.kinds)}</span>"
+    lines = [f"`{statement.name}` · {_letters(statement.source)} · {kinds}", f": {_letters(statement.words)}", ""]
+    lines += [f"  <span class='rule'>{'<br>'.join(_part(part) for part in statement.parts)}</span>", ""]
+    named = [reading for reading in statement.readings if reading.name or reading.why]
+    if named:
+        lines += ["  <span class='note'>Readings:</span>", ""]
+        lines += [f"  - {_reading(reading)}" for reading in named]
+        lines.append("")
+    notes = {
+        "Hypotheses": _hypotheses(paper, statement),
+        "Ours": "; ".join(statement.ours),
+        "About the architecture": statement.architecture,
+        "Chosen afterwards": statement.afterwards,
+    }
+    for word, text in notes.items():
+        if text:
+            lines += [f"  <span class='note'>{word}: {_letters(text)}</span>", ""]
+    return lines
+
+
+def _part(part: Part) -> str:
+    only = f" (in {', '.join(name or 'as stated' for name in part.readings)})" if part.readings else ""
+    return f"{_letters(part.name)}: <b>{_letters(str(part.rule))}</b>{_letters(only)}"
+
+
+def _reading(reading: Reading) -> str:
+    """Its name, why it is plausible, and which settings it changes."""
+    changes = ", ".join(f"`{name}={value}`" for name, value in reading.changes.items())
+    name = f"`{reading.name}`" if reading.name else "as stated"
+    why = f": {_letters(reading.why)}" if reading.why else ""
+    return f"{name}{why}{f' ({changes})' if changes else ''}"
+
+
+def _hypotheses(paper: Paper, statement: Statement) -> str:
+    """How many of the theorem's conditions are met at the quick settings, and where a reading changes them."""
+    told = []
+    for reading in statement.readings:
+        if reading.changes or not told:
+            at = replaced(default_settings(paper), reading.changes)
+            theorem = paper.theorem(statement.hypotheses or statement.name, at)
+            if theorem is None or not theorem.conditions:
+                return ""
+            unmet = [condition for condition in theorem.conditions if not condition.satisfied]
+            words = "; not met: " + ", ".join(condition.formula for condition in unmet) if unmet else ""
+            where = f"in {reading.name}, " if reading.changes else ""
+            told.append(f"{where}{len(theorem.conditions) - len(unmet)} of {len(theorem.conditions)} met{words}")
+    return ". ".join(told)
 
 
 def unstated(paper: str) -> str:
-    """What the claims list as unstated in the paper: for all claims first, then where only some need it."""
-    rows = PAPERS[paper].claims(_quick(PAPERS[paper]))
-    users: dict[str, list[str]] = {}
-    for claim in rows:
-        for line in claim.unstated:
-            users.setdefault(line, []).append(claim.id.split("/", 1)[1])
+    """What the paper does not print: settings with the value taken and others that are as plausible; then sentences."""
+    found = PAPERS[paper]
+    named = [entry for entry in found.unstated if isinstance(entry, Unstated)]
     lines = []
-    for line, ids in sorted(users.items(), key=lambda item: -len(item[1])):
-        names = ", ".join(f"`{name}`" for name in ids) if len(ids) <= 6 else f"{len(ids)} of {len(rows)} claims"
-        who = "" if len(ids) == len(rows) else f" ({names})"
-        lines.append(f"- {_letters(line)}{who}")
-    return "\n".join(lines)
+    if named:
+        lines += ["| setting | quick | plausible | remark |", "|---|---|---|---|"]
+    for entry in named:
+        taken = _value(value_of(default_settings(found), entry.setting))
+        plausible = ", ".join(_value(value) for value in entry.plausible)
+        lines.append(f"| `{entry.setting}` | {taken} | {plausible} | {_letters(entry.why)} |")
+    sentences = [entry for entry in found.unstated if isinstance(entry, str)]
+    return "\n".join([*lines, "", *(f"- {_letters(sentence)}" for sentence in sentences)])
+
+
+def _value(value: typing.Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def settings(paper: str) -> str:
     """Every setting: name, the letter and remark that stand beside it in the source, values in the two profiles."""
     found = PAPERS[paper]
-    remarks: dict[str, str] = {}
-    for owner in reversed(type(_quick(found)).__mro__):
-        if dataclasses.is_dataclass(owner):
-            remarks |= {name: remark or remarks.get(name, "") for name, remark in FIELD.findall(inspect.getsource(owner))}
+    remarks = _remarks(default_settings(found))
     lines = ["| setting | in the paper | quick | paper |", "|---|---|---|---|"]
-    for field in dataclasses.fields(_quick(found)):
-        quick, full = (getattr(found.settings[profile], field.name) for profile in ("quick", "paper"))
-        lines.append(f"| `{field.name}` | {_letters(remarks.get(field.name, ''))} | {quick} | {full} |")
+    for name in names_of(default_settings(found)):
+        quick, full = (value_of(found.settings[profile], name) for profile in ("quick", "paper"))
+        lines.append(f"| `{name}` | {_letters(remarks.get(name, ''))} | {quick} | {full} |")
     return "\n".join(lines)
+
+
+def _remarks(settings: typing.Any) -> dict[str, str]:
+    """What stands behind every setting in the source, by its name; of those in a group too."""
+    found = dict(FIELD.findall(inspect.getsource(type(settings))))
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if is_group(value):
+            found |= {f"{field.name}.{name}": remark for name, remark in _remarks(value).items()}
+    return found
 
 
 def theorems(paper: str) -> str:
     """Every theorem with its conditions and rates, as formulas."""
     found = PAPERS[paper]
     lines = []
-    for theorem in found.theorems(found.symbols(_quick(found)), 1.0):
-        lines += [f"`{theorem.id.split('/', 1)[1]}` · {_letters(theorem.source)}", f": {_letters(theorem.statement)}", ""]
+    for theorem in found.theorems(found.symbols(default_settings(found)), 1.0):
+        name = theorem.id.partition("/")[2]
+        lines += [f"`{name}` · {_letters(theorem.source)}", f": {_letters(theorem.statement)}", ""]
         for word, parts in (("if", theorem.conditions), ("then", theorem.rates)):
             if parts:
-                formulas = (_formula(f"{part.name}: {part.formula}" if word == "then" else part.formula) for part in parts)
+                told = (f"{part.name}: {part.formula}" if word == "then" else part.formula for part in parts)
+                formulas = (_formula(text) for text in told)
                 lines += [f"  <span class='rule'><b>{word}</b> {' '.join(formulas)}</span>", ""]
     return "\n".join(lines)
 
 
 def disagreements(paper: str) -> str:
     """Where the paper disagrees with itself: the list at the head of its theory module."""
-    module = importlib.import_module(f"iclab.theory.{paper.replace('-', '_')}")
+    module = importlib.import_module(f"iclab.papers.{paper.replace('-', '_')}.theory")
     text = (module.__doc__ or "").split("Where the paper disagrees with itself:")[1]
     items = [" ".join(item.split()) for item in re.split(r"^- ", text, flags=re.MULTILINE)[1:]]
     return "\n".join(f"- {_letters(item)}" for item in items)
@@ -134,8 +197,8 @@ def experiments(paper: str) -> str:
     """What is run."""
     lines = ["| experiment | what is run |", "|---|---|"]
     for name, experiment in PAPERS[paper].experiments.items():
-        first = (experiment.run.__doc__ or "").strip().splitlines()[0]
-        lines.append(f"| `{paper}/{name}` | {_letters(first)} |")
+        about = (experiment.run.__doc__ or "").strip().splitlines()
+        lines.append(f"| `{paper}/{name}` | {_letters(about[0]) if about else ''} |")
     return "\n".join(lines)
 
 
@@ -181,7 +244,8 @@ def commands(_: str) -> str:
 
 def _safe(text: str) -> str:
     """Outside of code a less-than sign begins no tag."""
-    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in re.split(r"(`[^`]*`)", text))
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
 
 
 def _option(function: typing.Callable, word: str) -> str:
@@ -196,8 +260,9 @@ def _option(function: typing.Callable, word: str) -> str:
     return f"--{name}" if isinstance(parameter.default, bool) else f"--{name} {metavar}"
 
 
-PAPER_PARTS = (title, equation, claims, unstated, settings, theorems, disagreements, experiments)
-MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, docstring, skeleton, source, examples, commands, reference.module)}
+PAPER_PARTS = (title, equation, statements, unstated, settings, theorems, disagreements, experiments)
+OTHER_PARTS = (docstring, skeleton, source, examples, commands, reference.module, reference.exports)
+MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, *OTHER_PARTS)}
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:

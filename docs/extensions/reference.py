@@ -1,7 +1,7 @@
 """The reference of a module, from its source: signatures with their shapes as written, docstrings as Markdown.
 
-Docstrings here are plain text with tables, formulas indented by four spaces and doctests. Stars and underscores in them are
-letters of papers (v*_s, W_Q), not emphasis; two stars are bold.
+Docstrings here are plain text with tables, formulas indented by four spaces and doctests. Stars and underscores in them
+are letters of papers (v*_s, W_Q), not emphasis; two stars are bold.
 """
 
 import ast
@@ -13,19 +13,70 @@ from iclab.report.mathematics import inline
 
 
 def module(name: str) -> str:
-    """A section for the module: its docstring, then every public class, function and documented name in the order written."""
+    """A section for the module: its docstring, then every public class, function and documented name as written."""
     tree = ast.parse(Path(find_spec(name).origin).read_text())
     lines = [f"## {name}", "", f"```{{py:module}} {name}", "```", "", *markdown(ast.get_docstring(tree)), ""]
-    body = tree.body
-    for node, following in zip(body, [*body[1:], None], strict=True):
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+    for node, following in _definitions(tree):
+        if isinstance(node, ast.FunctionDef):
             lines += _function(node, "function", 4)
-        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+        elif isinstance(node, ast.ClassDef):
             lines += _class(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and _text(following):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            lines += _directive("data", ast.unparse(target), markdown(_text(following)), 4)
+        elif _text(following):
+            lines += _directive("data", ast.unparse(_target(node)), markdown(_text(following)), 4)
     return "\n".join(lines)
+
+
+def _definitions(tree: ast.Module) -> list[tuple[ast.stmt, ast.stmt | None]]:
+    """Public functions, classes and assignments, each with what follows it."""
+    kinds = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+    pairs = zip(tree.body, [*tree.body[1:], None], strict=True)
+    return [
+        (node, following) for node, following in pairs if isinstance(node, kinds) and not _name(node).startswith("_")
+    ]
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> ast.expr:
+    return node.targets[0] if isinstance(node, ast.Assign) else node.target
+
+
+def _name(node: ast.stmt) -> str:
+    return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ast.unparse(_target(node))
+
+
+def exports(name: str) -> str:
+    """What a package gathers from other modules under `__all__`: signature, docstring and fields, by where it is from.
+
+    Links go to where a name is defined, and the methods of a class stand there.
+    """
+    tree = ast.parse(Path(find_spec(name).origin).read_text())
+    (listed,) = (node for node in tree.body if isinstance(node, ast.Assign) and _name(node) == "__all__")
+    exported = set(ast.literal_eval(listed.value))
+    lines: list[str] = []
+    for node in (node for node in tree.body if isinstance(node, ast.ImportFrom)):
+        names = [alias.name for alias in node.names if alias.name in exported]
+        if names:
+            origin = ast.parse(Path(find_spec(node.module).origin).read_text())
+            said = (ast.get_docstring(origin) or "").split("\n\n")[0]
+            lines += [f"### From {node.module}", "", f"{{py:mod}}`{node.module}`: {' '.join(markdown(said))}", ""]
+            there = {_name(found): (found, following) for found, following in _definitions(origin)}
+            for exported_name in names:
+                lines += _unindexed(_entry(exported_name, node.module, *there[exported_name]))
+    return "\n".join(lines)
+
+
+def _unindexed(directive: list[str]) -> list[str]:
+    """A directive that is no target of links: the name has its own where it is defined."""
+    return [directive[0], ":no-index:", *directive[1:]]
+
+
+def _entry(name: str, origin: str, node: ast.stmt, following: ast.stmt | None) -> list[str]:
+    """A name that comes from another module."""
+    if isinstance(node, ast.FunctionDef):
+        return _function(node, "function", 4)
+    if isinstance(node, ast.ClassDef):
+        return _class(node, methods=False, origin=origin)
+    value = [f"```text\n{name} = {ast.unparse(node.value)}\n```"] if node.value is not None else []
+    return _directive("data", name, [*markdown(_text(following)), "", *value], 5)
 
 
 def _text(node: ast.stmt | None) -> str:
@@ -58,8 +109,11 @@ def _function(node: ast.FunctionDef, kind: str, ticks: int) -> list[str]:
     return _directive(kind, _signature(node, kind == "method"), body, ticks)
 
 
-def _class(node: ast.ClassDef) -> list[str]:
-    """Fields as a table, methods below. Fields marked static decide what is compiled; the others are traced."""
+def _class(node: ast.ClassDef, *, methods: bool = True, origin: str = "") -> list[str]:
+    """Fields as a table, methods below. Fields marked static decide what is compiled; the others are traced.
+
+    Without methods the entry says where they are.
+    """
     fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
     members = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name != "__init__"]
     shown = [part for part in members if part.name == "__call__" or not part.name.startswith("_")]
@@ -71,8 +125,10 @@ def _class(node: ast.ClassDef) -> list[str]:
     if values and any("Enum" in ast.unparse(base) for base in node.bases):
         body += ["", "Values: " + ", ".join(f"`{ast.unparse(part.targets[0])}`" for part in values) + "."]
     body.append("")
-    for part in shown:
+    for part in shown if methods else ():
         body += _function(part, "method", 4)
+    if shown and not methods:
+        body += [f"Methods: see {{py:class}}`{origin}.{node.name}`.", ""]
     start = next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"), None)
     head = _signature(start, True).replace("__init__", node.name, 1).removesuffix(" -> None") if start else node.name
     return _directive("class", head, body, 6)
@@ -127,7 +183,7 @@ def markdown(text: str | None) -> list[str]:
 
 
 def _plain(line: str) -> str:
-    """Outside of code: letters are set as mathematics, a single star is a star, and no line begins a list by accident."""
+    """Outside of code: letters are mathematics, a single star is a star, and no line begins a list by accident."""
     parts = re.split(r"(`[^`]*`)", line)
     text = "".join(part if part.startswith("`") else _escape(part) for part in parts)
     return re.sub(r"^([+#>]|\d+[.)])(?= )", r"\\\1", text)

@@ -1,10 +1,41 @@
 """iclab, the in-context lab: a laboratory for the theory of in-context learning."""
 
-from importlib.metadata import version
+from __future__ import annotations
 
-from iclab.runs.opened import Sweep, open_sweep
-from iclab.runs.reproduce import Run, reproduce
-from iclab.runs.sweep import sweep
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("iclab")
+if TYPE_CHECKING:
+    from iclab.runs.reproduce import Run, reproduce
+    from iclab.runs.sweep import sweep
+    from iclab.runs.sweep_results import Sweep, open_sweep
+
+    __version__: str
+
 __all__ = ["Run", "Sweep", "__version__", "open_sweep", "reproduce", "sweep"]
+
+# Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
+_PLACES = {
+    "Run": "iclab.runs.reproduce",
+    "reproduce": "iclab.runs.reproduce",
+    "sweep": "iclab.runs.sweep",
+    "Sweep": "iclab.runs.sweep_results",
+    "open_sweep": "iclab.runs.sweep_results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("iclab")
+    elif name in _PLACES:
+        value = getattr(importlib.import_module(_PLACES[name]), name)
+    else:
+        raise AttributeError(f"module 'iclab' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -55,7 +55,9 @@ def contexts(world: World, key: Key[Array, ""], prompts: int) -> tuple[np.ndarra
     return inputs, labels, targets
 
 
-def _errors_of_sample(inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+def _errors_of_sample(
+    inputs: np.ndarray, labels: np.ndarray, targets: np.ndarray, lengths: Sequence[int]
+) -> np.ndarray:
     wrong = np.zeros((len(BASELINES), len(lengths)))
     for prompt in range(len(targets)):
         for i, name in enumerate(BASELINES):

@@ -18,7 +18,9 @@ def use_all_cores() -> None:
 
 
 def cache_directory(what: str = "compiled") -> Path:
-    """Where compiled programs (or other things) are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
+    """Where compiled programs (or other things) are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache
+    folder.
+    """
     given = os.environ.get("ICLAB_CACHE")
     if given:
         return Path(given) if what == "compiled" else Path(given) / what
@@ -28,8 +30,8 @@ def cache_directory(what: str = "compiled") -> Path:
 def prepare_jax() -> None:
     """All cores as devices, matrix products in full float32, and a compilation cache on disk for the second run.
 
-    By default a GPU rounds the factors of a float32 product to 10 bits (TF32); on an H200 that alone made the two forms of
-    Mamba differ by 1e-4.
+    By default a GPU rounds the factors of a float32 product to 10 bits (TF32); on an H200 that alone made the two forms
+    of Mamba differ by 1e-4.
     """
     use_all_cores()
     jax.config.update("jax_default_matmul_precision", "float32")

@@ -21,6 +21,7 @@ from iclab.statistics import band, unit_of
 # Okabe and Ito's palette: distinguishable with every common colour vision deficiency.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 MOST_NAMED = 6  # lines in a panel that are named at their ends
+ARROW = {"arrowstyle": "-", "lw": 0.5, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1}  # from a line to its name
 LABEL_POINTS = 9.5  # height of a line of such a name
 
 logging.getLogger("fontTools").setLevel(logging.ERROR)  # it warns about undated PDF files, which are wanted
@@ -44,19 +45,31 @@ matplotlib.rcParams.update(
 )
 
 
-def panels(count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1) -> tuple[Figure, list[Axes]]:
-    """One row of panels with the paper's letters as titles."""
-    figure = Figure(figsize=(width * count, height), layout="constrained")
-    axes = list(np.atleast_1d(figure.subplots(1, count)))
-    for axis, title in zip(axes, titles, strict=True):
+def panels(
+    count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1, columns: int | None = None
+) -> tuple[Figure, list[Axes]]:
+    """Panels with the paper's letters as titles, in one row or in rows of so many columns."""
+    across = min(columns or count, count)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    axes = list(np.atleast_1d(figure.subplots(down, across)).ravel())
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, loc="left", fontsize=9, fontweight="bold")
-    return figure, axes
+    return figure, axes[:count]
 
 
 def curve(
-    axis: Axes, data: xr.DataArray, x: str, *, label: str, colour: int = 0, bounds: tuple[float, float] = (-np.inf, np.inf),
+    axis: Axes,
+    data: xr.DataArray,
+    x: str,
+    *,
+    label: str,
+    colour: int = 0,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
     **line: Any,
-) -> None:  # fmt: skip
+) -> None:
     """The mean over seeds (over prompts, where data have those) against coordinate x, with its interval as a band."""
     mean, low, high = band(data.transpose(..., x), bounds, unit_of(data))
     chosen = COLOURS[colour % len(COLOURS)]
@@ -71,7 +84,16 @@ def heads_by_layer(axis: Axes, mass: xr.DataArray) -> None:
     for layer in mass["layer"].values:
         for word, style, pick in (("most", "-", last.argmax("head")), ("least", "--", last.argmin("head"))):
             part = mass.isel(head=pick).sel(layer=layer)
-            curve(axis, part, "step", label=f"layer {layer + 1}, {word}", colour=int(layer), bounds=(0, 1), ls=style, marker="")
+            curve(
+                axis,
+                part,
+                "step",
+                label=f"layer {layer + 1}, {word}",
+                colour=int(layer),
+                bounds=(0, 1),
+                ls=style,
+                marker="",
+            )
 
 
 def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
@@ -89,7 +111,9 @@ def boundary_map(
     axis: Axes, data: xr.DataArray, x: str, y: str, x_label: str, y_label: str, boundary: tuple[np.ndarray, np.ndarray],
     boundary_label: str,
 ) -> None:  # fmt: skip
-    """The mean over seeds over two settings as a heat map with cells at the settings' own places, and a theorem's boundary."""
+    """The mean over seeds over two settings as a heat map with cells at the settings' own places, and a theorem's
+    boundary.
+    """
     mean = data.mean("seed").transpose(y, x)
     columns, rows = (np.asarray(data[name].values, float) for name in (x, y))
     mesh = axis.pcolormesh(_edges(columns), _edges(rows), mean.values, cmap="cividis", vmin=0.0, vmax=0.5)
@@ -112,7 +136,9 @@ def _edges(centres: np.ndarray) -> np.ndarray:
 
 
 def finish(figure: Figure) -> Figure:
-    """Lay the figure out once, with letters set as mathematics and lines named where they end, where there is room for that."""
+    """Lay the figure out once, with letters set as mathematics and lines named where they end, where there is room for
+    that.
+    """
     for axis in figure.axes:
         for text in (axis.xaxis.label, axis.yaxis.label, *axis.texts, *_titles(axis)):
             text.set_text(mathematics(text.get_text()))
@@ -147,7 +173,8 @@ def _names(axis: Axes) -> list[str]:
 
 
 def _name_lines(owner: Axes, axis: Axes) -> None:
-    """Names beside the right ends of the axis' lines, moved apart where they would overlap, instead of the owner's legend.
+    """Names beside the right ends of the axis' lines, moved apart where they would overlap, instead of the owner's
+    legend.
 
     The legend stays where names are many or long, or where lines end at different places.
     """
@@ -175,7 +202,7 @@ def _name_lines(owner: Axes, axis: Axes) -> None:
         axis.annotate(
             text, end, xytext=(1.04, at), textcoords="axes fraction", fontsize=8, color=line.get_color(), va="center",
             annotation_clip=False, linespacing=1.05,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "lw": 0.5, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1},
+            arrowprops=ARROW | {"color": line.get_color()},
         )  # fmt: skip
     axis.set_xlim(right=edge)
 

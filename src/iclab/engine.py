@@ -1,8 +1,8 @@
 """Who does the work that experiments ask for.
 
-An experiment asks for trainings and evaluations. This engine does them here and now, in batches of members that fit into
-memory; other engines plan the work without doing it (`planning`) or do the same work of many experiments at once (`merging`).
-What a member computes never depends on the engine.
+An experiment asks for trainings and evaluations. This engine does them here and now, in batches of members that fit
+into memory; other engines plan the work without doing it (`planning`) or do the same work of many experiments at once
+(`merging`). What a member computes never depends on the engine.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ class Footprint:
         return slots * self.held + at_once * self.working
 
     def room(self, free: int) -> int:
-        """How many slots of a device fit into `free` bytes, a power of two as in every layout; at least one is tried."""
+        """How many slots of a device fit into `free` bytes, a power of two as in every layout; at least one is
+        tried.
+        """
         if jax.default_backend() != "cpu":
             fit = free // (self.held + self.working)
         else:
@@ -140,7 +142,9 @@ class Engine:
 
 
 def members_per_program(request: TrainingRequest, count: int) -> int:
-    """How many of `count` such members one program takes on all devices together: all of them if they fit into memory."""
+    """How many of `count` such members one program takes on all devices together: all of them if they fit into
+    memory.
+    """
     state, _ = request.shapes()
     if count * memory.bytes_of(state) < 1 << 24 and jax.default_backend() == "cpu":
         return count  # a few megabytes: no need to look closer

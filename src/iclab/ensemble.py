@@ -1,8 +1,8 @@
 """Many members in one compiled program, on every device there is.
 
-A member is one training or one evaluation. Its random stream depends only on what it is (`member_key`), never on the batch,
-the device or the machine it ran on. `over_members` maps a function over stacked members: on CPU each core is a device and
-takes its members one after another (measured faster than vmapping small models); on GPU they are vmapped.
+A member is one training or one evaluation. Its random stream depends only on what it is (`member_key`), never on the
+batch, the device or the machine it ran on. `over_members` maps a function over stacked members: on CPU each core is a
+device and takes its members one after another (measured faster than vmapping small models); on GPU they are vmapped.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def _mesh() -> jax.sharding.Mesh:
 
 
 def capacity(members: int, bytes_per_member: int) -> int:
-    """Slots per device for so many members: a power of two, and at least `MINIMUM_CAPACITY` for small members on a CPU."""
+    """Slots per device for so many members: a power of two, and at least `MINIMUM_CAPACITY` for small members on a
+    CPU.
+    """
     slots = 1 << (-(-members // jax.local_device_count()) - 1).bit_length()
     small = jax.default_backend() == "cpu" and bytes_per_member <= SMALL_BYTES
     return max(slots, MINIMUM_CAPACITY) if small else slots
@@ -135,7 +137,9 @@ def over_members(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _one_after_another(function: Callable[..., Any], count: Int[Array, ""], stacked: Any) -> Any:
-    """`lax.map` over the first `count` members only; `count` is traced, so filling a program's slots never recompiles."""
+    """`lax.map` over the first `count` members only; `count` is traced, so filling a program's slots never
+    recompiles.
+    """
     capacity = size(stacked)
     one = jax.eval_shape(lambda s: function(*unstack(s, 0)), stacked)
     results = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), one)

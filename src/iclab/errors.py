@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import math
 import traceback
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 
 class InputError(ValueError):
     """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2."""
 
 
-def require(condition: bool | np.bool_, sentence: str) -> None:
+class PackageWarning(UserWarning):
+    """An installed package registers something that cannot be used."""
+
+
+def require(condition: object, sentence: str) -> None:
     """Raise `InputError` with this sentence unless the condition holds."""
     if not condition:
         raise InputError(sentence)
@@ -27,6 +30,8 @@ def require_fraction(name: str, value: float) -> None:
 
 def require_finite(**values: Any) -> None:
     """Refuse numbers (or arrays of them) that are infinite or not a number, naming the first one."""
+    import numpy as np  # here, as every command imports this module and few need numbers
+
     for name, value in values.items():
         require(np.all(np.isfinite(np.asarray(value, float))), f"{name} is {value}; it must be a finite number.")
 
@@ -35,7 +40,7 @@ def require_positive(**sizes: float) -> None:
     """Refuse sizes that are zero or negative, naming the first one."""
     for name, value in sizes.items():
         require(value > 0, f"{name} is {value}; it must be positive.")
-        require(value < np.inf, f"{name} is {value}; it must be finite.")
+        require(value < math.inf, f"{name} is {value}; it must be finite.")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

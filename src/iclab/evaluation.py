@@ -1,7 +1,7 @@
 """Expectations over fresh prompts: errors, and anything else a probe can measure on a prompt.
 
-A measure is a function of (model, prompt) that returns named numbers; `expect` averages it over prompts that the model has
-never seen. Lengths and fractions of the test world are traced, so one compilation serves a whole figure.
+A measure is a function of (model, prompt) that returns named numbers; `expect` averages it over prompts that the model
+has never seen. Lengths and fractions of the test world are traced, so one compilation serves a whole figure.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> Ca
 
 
 class Jobs(NamedTuple):
-    """Stacked evaluations: model i, prepared with preparation i (pruned, say), on fresh prompts of world i with key i."""
+    """Stacked evaluations: model i, prepared with preparation i (pruned, say), on fresh prompts of world i with key
+    i.
+    """
 
     models: Any
     preparations: Any

@@ -1,8 +1,8 @@
 """The laboratory bench: named trainings and evaluations over seeds, as labelled arrays.
 
 A paper's experiments are functions of a `Lab`. They ask it to train recipes and to evaluate the trained models in other
-worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is NaN in
-every result, so that nothing averages it.
+worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is
+NaN in every result, so that nothing averages it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
 RECORDS = 20  # of a training that is given its number of steps only
+CONTROL_PROMPTS = 1000  # at most so many fresh prompts tell how an untrained model does
 
 
 class NoSeedsError(Exception):
@@ -46,7 +47,9 @@ class Recipe:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes' own."""
+    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes'
+    own.
+    """
 
     name: str
     settings: tuple[str, ...]
@@ -69,9 +72,9 @@ class Trained:
 
     def model(self, seed: int, setting: str | None = None) -> Any:
         """The model of one member; `setting` chooses where there are several."""
-        number = self.settings.index(self.settings[0] if setting is None else setting) * len(self.seeds) + self.seeds.index(
-            seed
-        )
+        number = self.settings.index(self.settings[0] if setting is None else setting) * len(
+            self.seeds
+        ) + self.seeds.index(seed)
         return jax.tree.map(jnp.asarray, ensemble.unstack(self.models, number))
 
     def only(self, setting: str) -> Trained:
@@ -88,8 +91,12 @@ class Trained:
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.
 
-    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and never
-    enters a random stream: a sweep's point has the numbers of the same settings alone.
+    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and
+    never enters a random stream: a sweep's point has the numbers of the same settings alone.
+
+    An `untrained` bench is the control of every experiment: it is asked the same, and its models stay as they were
+    initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control
+    that.
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class Lab:
         label: str = "",
         progress: Callable[[str, float], None] = lambda what, fraction: None,
         on_trained: Callable[[Trained], None] = lambda trained: None,
+        untrained: bool = False,
     ) -> None:
         self.paper = paper
         self.settings = settings
@@ -111,6 +119,9 @@ class Lab:
         self._progress = progress
         self._on_trained = on_trained
         self._trained: dict[str, Trained] = {}
+        self._untrained = untrained
+        self._replayed: list[np.ndarray] = []
+        self.computed_outside: list[np.ndarray] = []
 
     def train(
         self,
@@ -124,11 +135,10 @@ class Lab:
     ) -> Trained:
         """Train every recipe (one, or several by name; each may be a function of the seed) with every seed.
 
-        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call with
-        the same name is free.
-        `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it was lowest, and the
-        history has that `best_step`. `at_most` takes the seeds below it only, for a training that costs much more than the
-        paper's others.
+        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call
+        with the same name is free. `best_of` names a recorded value; `Trained.at_best()` then gives the models at the
+        record where it was lowest, and the history has that `best_step`. `at_most` takes the seeds below it only, for a
+        training that costs much more than the paper's others.
         """
         name = f"{self.paper}-{name}"
         if name in self._trained:
@@ -152,8 +162,12 @@ class Lab:
         def report(fraction: float, note: str) -> None:
             self._progress(f"{what}, {note}" if note else what, fraction)
 
-        request = TrainingRequest(f"{self._label}{name}", members, loss, tuple(record_at), observers, best_of)
+        own = f"{self._label}{name}{'-untrained' * self._untrained}"
+        moments = (0,) if self._untrained else tuple(record_at)
+        request = TrainingRequest(own, members, loss, moments, observers, best_of)
         states, records = self._engine.train(request, report)
+        if self._untrained:  # nothing changes: every record is the first
+            records = {key: np.repeat(values, len(record_at), axis=1) for key, values in records.items()}
         trained = Trained(
             name,
             tuple(recipes),
@@ -164,7 +178,9 @@ class Lab:
             xr.Dataset(),
             states.best.model if states.best is not None else None,
         )
-        history = _dataset(trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)})
+        history = _dataset(
+            trained, {key: (("step",), values) for key, values in records.items()}, {"step": list(record_at)}
+        )
         shape = len(recipes), len(seeds)
         history["diverged_at"] = (("setting", "seed"), states.diverged_at.reshape(shape))
         if states.best is not None:
@@ -187,10 +203,11 @@ class Lab:
     ) -> xr.Dataset:
         """The measure's mean over fresh prompts, for every member and every point of the grid `dims`.
 
-        `world(setting, seed, **coordinates)` is where it is tested (or one world for all);
-        `prepare(model, preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same
-        random draws, so differences along it are paired.
+        `world(setting, seed, **coordinates)` is where it is tested (or one world for all); `prepare(model,
+        preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same random
+        draws, so differences along it are paired.
         """
+        prompts = min(prompts, CONTROL_PROMPTS) if self._untrained else prompts
         place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
         pairs = list(itertools.product(trained.settings, trained.seeds))
@@ -206,12 +223,20 @@ class Lab:
         request = EvaluationRequest(f"{self._label}{trained.name}/{name}", measure, jobs, prompts, prepare)
         found = self._engine.evaluate(request, lambda fraction, _: self._progress(what, fraction))
         shape = [len(values) for values in dims.values()]
-        arrays = {key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()}
+        arrays = {
+            key: (tuple(dims), values.reshape(len(pairs), *shape, *values.shape[1:])) for key, values in found.items()
+        }
         return _dataset(trained, arrays, dims)
 
     def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         """Work that is not compiled, such as a classifier of another library; `shape` is that of its result."""
-        return self._engine.outside(compute, shape)
+        found = self._replayed.pop(0) if self._replayed else self._engine.outside(compute, shape)
+        self.computed_outside.append(found)
+        return found
+
+    def replay(self, found: Sequence[np.ndarray]) -> None:
+        """Answer the next calls of `outside` with these, in order."""
+        self._replayed = list(found)
 
     def report(self, what: str, fraction: float) -> None:
         """Say how far work outside of compiled programs is."""
@@ -231,7 +256,9 @@ def _dataset(
     arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
     coordinates: Mapping[str, Sequence[Any]],
 ) -> xr.Dataset:
-    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis, numbered from 0."""
+    """Arrays with members first become (setting, seed, *dims, *own axes); "name@axis" names an own axis, numbered from
+    0.
+    """
     variables = {}
     axes: dict[str, Sequence[Any]] = {}
     for key, (dims, values) in arrays.items():

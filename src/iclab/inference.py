@@ -1,7 +1,7 @@
 """How a trained model is asked for a chain of answers.
 
-CoT inference (Algorithm 2 of chain-of-thought) asks for all K steps, one after another: each output is decoded greedily to the
-nearest pattern, appended to the prompt as a solved step, and becomes the next question.
+CoT inference (Algorithm 2 of chain-of-thought) asks for all K steps, one after another: each output is decoded greedily
+to the nearest pattern, appended to the prompt as a solved step, and becomes the next question.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def decode(output: Float[Array, " features"], prompt: Prompt) -> tuple[Int[Array
 
 
 def chain_of_thought(model: Model, prompt: Prompt) -> tuple[Int[Array, " steps"], Bool[Array, " steps"]]:
-    """v_1, ..., v_K, each fed back as (6) says, and which were ties. A loop: a deep model is compiled once, not K times."""
+    """v_1, ..., v_K, each fed back as (6) says, and which were ties. A loop: a deep model is compiled once, not K
+    times.
+    """
     assert prompt.chain is not None, "chain-of-thought inference needs a world of reasoning"
     steps = len(prompt.chain) - 1
 

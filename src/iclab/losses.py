@@ -31,7 +31,10 @@ class Loss:
 
 
 def _one_number(loss: str, output: Array) -> None:
-    require(output.ndim == 0, f"the loss {loss} wants one number from the model, which gives an array of shape {output.shape}.")
+    require(
+        output.ndim == 0,
+        f"the loss {loss} wants one number from the model, which gives an array of shape {output.shape}.",
+    )
 
 
 def _answers(loss: str, output: Array, prompt: Prompt) -> Float[Array, "answers out"]:
@@ -40,7 +43,8 @@ def _answers(loss: str, output: Array, prompt: Prompt) -> Float[Array, "answers 
         raise InputError(f"the loss {loss} chooses among answers, but the world offers none.")
     width = prompt.answers.shape[1]
     require(
-        output.shape == (width,), f"the loss {loss} wants a vector of {width} numbers; the model gives shape {output.shape}."
+        output.shape == (width,),
+        f"the loss {loss} wants a vector of {width} numbers; the model gives shape {output.shape}.",
     )
     return prompt.answers
 
@@ -56,7 +60,9 @@ def _wrong_sign(output: Float[Array, ""], prompt: Prompt) -> tuple[Bool[Array, "
 
 
 hinge = Loss("hinge", _hinge, _wrong_sign)
-"""max(0, 1 - z F), the loss of eq. (3) of nonlinear-icl. Mistake: z F <= 0; an output of exactly 0 is a tie and an error."""
+"""max(0, 1 - z F), the loss of eq. (3) of nonlinear-icl. Mistake: z F <= 0; an output of exactly 0 is a tie and an
+error.
+"""
 
 
 def _squared(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
@@ -80,7 +86,9 @@ def _not_nearest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Arr
 
 
 squared = Loss("squared", _squared, _not_nearest)
-"""½‖z - F‖², the loss of eq. (3) of chain-of-thought. Mistake: another answer is as near as the right one; equal is a tie."""
+"""½‖z - F‖², the loss of eq. (3) of chain-of-thought. Mistake: another answer is as near as the right one; equal is a
+tie.
+"""
 
 
 def _cross_entropy(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:
@@ -94,7 +102,9 @@ def _not_highest(output: Float[Array, " out"], prompt: Prompt) -> tuple[Bool[Arr
 
 
 cross_entropy = Loss("cross_entropy", _cross_entropy, _not_highest)
-"""-log softmax over the dictionary, eq. (4) of vector-arithmetic. Mistake: another entry scores as high as the right one."""
+"""-log softmax over the dictionary, eq. (4) of vector-arithmetic. Mistake: another entry scores as high as the right
+one.
+"""
 
 
 def _distance(output: Float[Array, "*out"], prompt: Prompt) -> Float[Array, ""]:

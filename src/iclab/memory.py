@@ -1,7 +1,7 @@
 """How much memory and arithmetic a program will take, from shapes alone: nothing is compiled or run.
 
-The working set of one member is the largest sum of arrays alive at once in its traced program. Against what XLA reserved this
-was right within a factor of 1.4 for the built-in models; arguments and results are exact.
+The working set of one member is the largest sum of arrays alive at once in its traced program. Against what XLA
+reserved this was right within a factor of 1.4 for the built-in models; arguments and results are exact.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _programs(values: Any) -> list[Any]:
 
 
 def room_on_device() -> int:
-    """Bytes that a program may take on one device: a share of all it has, so that the same machine always plans the same."""
+    """Bytes that a program may take on one device: a share of all it has, so that the same machine always plans the
+    same.
+    """
     device = jax.local_devices()[0]
     if device.platform != "cpu":
         found = device.memory_stats() or {}

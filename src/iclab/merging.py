@@ -1,8 +1,8 @@
 """Many experiments side by side, their requests answered together.
 
-A sweep runs the same experiment at many settings. Each runs in a thread of its own and asks its engine; when all of them wait,
-requests that compile together become one ensemble. A GPU is filled this way, and two cores are used though each setting has
-one seed only.
+A sweep runs the same experiment at many settings. Each runs in a thread of its own and asks its engine; when all of
+them wait, requests that compile together become one ensemble. A GPU is filled this way, and two cores are used though
+each setting has one seed only.
 """
 
 from __future__ import annotations
@@ -95,8 +95,11 @@ class _Board:
             asked.ready.set()
 
 
-def side_by_side(experiments: Sequence[Callable[[Engine], Result]], engine: Engine, report: Report = silent) -> list[Result]:
-    """Run the experiments, each with an engine of its own, and answer their requests with `engine`, together where possible.
+def side_by_side(
+    experiments: Sequence[Callable[[Engine], Result]], engine: Engine, report: Report = silent
+) -> list[Result]:
+    """Run the experiments, each with an engine of its own, and answer their requests with `engine`, together where
+    possible.
 
     The first error of any of them is raised here, after the others have been let go.
     """
@@ -152,7 +155,9 @@ def _answer(group: list[_Asked], engine: Engine, report: Report) -> None:
         answers = _split(engine.train(joined, report), [ensemble.size(asked.request.members) for asked in group])
     elif isinstance(first, EvaluationRequest):
         jobs: Jobs = ensemble.join([asked.request.jobs for asked in group])
-        found = engine.evaluate(EvaluationRequest(_name(group), first.measure, jobs, first.prompts, first.prepare), report)
+        found = engine.evaluate(
+            EvaluationRequest(_name(group), first.measure, jobs, first.prompts, first.prepare), report
+        )
         answers = _split(found, [ensemble.size(asked.request.jobs.keys) for asked in group])
     else:
         answers = [first(engine)]

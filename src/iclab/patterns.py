@@ -1,8 +1,8 @@
 """Directions in feature space: orthogonal dictionaries, and mixtures of them.
 
 Every paper starts from a set of orthogonal patterns. Relevant ones decide labels (μ_j), irrelevant ones do not (ν_k),
-outlier directions (v*_s) are added to corrupt an example. All models here are equivariant under rotations of the feature
-space, so the axis-aligned basis is the default and a random one gives results with the same distribution.
+outlier directions (v*_s) are added to corrupt an example. All models here are equivariant under rotations of the
+feature space, so the axis-aligned basis is the default and a random one gives results with the same distribution.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def orthogonal_patterns(
     wanted = relevant + irrelevant + outliers
     require(
         wanted <= dimension,
-        f"{relevant} relevant + {irrelevant} irrelevant + {outliers} outlier patterns need {wanted} orthogonal directions, "
+        f"{relevant} relevant + {irrelevant} irrelevant + {outliers} outlier patterns need {wanted} orthogonal "
+        "directions, "
         f"but the feature dimension is {dimension}.",
     )
     basis = np.eye(dimension) if basis_seed is None else random_rotation(dimension, basis_seed)
@@ -78,7 +79,9 @@ def orthogonal_patterns(
 
 
 def random_rotation(dimension: int, seed: int) -> np.ndarray:
-    """A rotation (or reflection) drawn from the Haar measure: QR of a Gaussian matrix with the signs of R made positive."""
+    """A rotation (or reflection) drawn from the Haar measure: QR of a Gaussian matrix with the signs of R made
+    positive.
+    """
     gaussian = np.random.default_rng(seed).standard_normal((dimension, dimension))
     q, r = np.linalg.qr(gaussian)
     return q * np.sign(np.diag(r))

@@ -1,7 +1,7 @@
 """What an experiment will compute, found by running it on an engine that computes nothing.
 
-The planning engine answers every request with zeros of the right shape and writes down what was asked: how many members, which
-requests compile together, how much memory and arithmetic they take.
+The planning engine answers every request with zeros of the right shape and writes down what was asked: how many
+members, which requests compile together, how much memory and arithmetic they take.
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ from iclab.engine import (
 )
 from iclab.training import State
 
-EFFICIENCY = 0.5  # of the machine's own matrix-product rate that trainings of small models reach; measured 0.4-0.8 on CPU
+EFFICIENCY = (
+    0.5  # of the machine's own matrix-product rate that trainings of small models reach; measured 0.4-0.8 on CPU
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
     """One request of an experiment, in numbers. `operations` is the arithmetic of all its members together.
 
-    `room(members)` is how many of so many members one program takes, `slots(members)` how many places it then has on a device.
+    `room(members)` is how many of so many members one program takes, `slots(members)` how many places it then has on a
+    device.
     """
 
     kind: str
@@ -141,8 +144,8 @@ def _evaluation(request: EvaluationRequest, count: int) -> Asked:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Totals over what was asked. `programs` are what has to be compiled, `batches` how often one is run, `memory` the most of
-    any.
+    """Totals over what was asked. `programs` are what has to be compiled, `batches` how often one is run, `memory` the
+    most of any.
     """
 
     trainings: int
@@ -163,7 +166,10 @@ class Plan:
             programs.add((part.program, slots))
             batches += -(-members // room)
             most = max(most, part.footprint.of(slots) * jax.local_device_count())
-        kinds = {kind: points * sum(part.members for part in asked if part.kind == kind) for kind in ("training", "evaluation")}
+        kinds = {
+            kind: points * sum(part.members for part in asked if part.kind == kind)
+            for kind in ("training", "evaluation")
+        }
         operations = points * sum(part.operations for part in asked)
         return cls(kinds["training"], kinds["evaluation"], frozenset(programs), batches, most, operations)
 

@@ -1,9 +1,9 @@
 """One prompt, and the truth about every token in it.
 
-A prompt of any of the five papers is a sequence of columns, the query last, and every column is a short sum of atoms of one
-dictionary: a classification column is λ·(μ_j; 0) + κ·(ν_k; 0) ± (0; q), a reasoning column is (μ_in; 0; 0) + (0; μ_out; 0)
-+ (0; 0; c_step), a concept word is Σ (0.1 a_k ± b_k). So the primary form of a prompt is which atoms with which
-coefficients; dense tokens are a function of it, and a model may read either.
+A prompt of any of the five papers is a sequence of columns, the query last, and every column is a short sum of atoms of
+one dictionary: a classification column is λ·(μ_j; 0) + κ·(ν_k; 0) ± (0; q), a reasoning column is (μ_in; 0; 0) + (0;
+μ_out; 0) + (0; 0; c_step), a concept word is Σ (0.1 a_k ± b_k). So the primary form of a prompt is which atoms with
+which coefficients; dense tokens are a function of it, and a model may read either.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class InColumns(eqx.Module):
 class InAtoms(eqx.Module):
     """A prompt as a model reads it, in the coordinates of its dictionary: no dense token is ever made.
 
-    With U the dictionary (atoms × columns), token i is c_iᵀ U with two or three nonzero coordinates. A matrix W acts on it as
-    (W Uᵀ) c_i, and W Uᵀ is the same for all prompts of a batch. So a score is a gather of two or three numbers and pooling adds
-    two or three numbers per token. Same numbers as `InColumns` but for rounding. An atom that all tokens share is kept apart:
-    a GPU would add to one place again and again.
+    With U the dictionary (atoms × columns), token i is c_iᵀ U with two or three nonzero coordinates. A matrix W acts on
+    it as (W Uᵀ) c_i, and W Uᵀ is the same for all prompts of a batch. So a score is a gather of two or three numbers
+    and pooling adds two or three numbers per token. Same numbers as `InColumns` but for rounding. An atom that all
+    tokens share is kept apart: a GPU would add to one place again and again.
     """
 
     atoms: Int[Array, "tokens terms"]
@@ -76,15 +76,15 @@ class InAtoms(eqx.Module):
 class Prompt(eqx.Module):
     """One prompt. The last token is the query; `target` is its answer.
 
-    `target` is ±1 for a binary task, or the row of `answers` that is right.
-    `pattern` is what "the same as the query" means in its world: the relevant pattern, the input of a reasoning step, the
-    co-task of a demonstration. `label` is what the token shows (0 for the query, which shows none).
-    `step` numbers the reasoning steps, and `chain` is the right reasoning z_0, ..., z_K of the query, where there is one.
-    `label_atom` is the atom that every token carries `label` times, beside those in `atoms`, where labels are shown that way.
-    `feature_columns` is how many of the columns, the first ones, hold the input rather than its label.
-    `present` is False for padding: a shorter context is a masked longer one, so one compilation serves every length.
-    `dictionary` and `answers` belong to the world: sample and answer inside one `vmap`, and they are not batched.
-    `noise` is what of a token is no atom: noise, or all of it where a world has no dictionary (`make_prompt`).
+    `target` is ±1 for a binary task, or the row of `answers` that is right. `pattern` is what "the same as the query"
+    means in its world: the relevant pattern, the input of a reasoning step, the co-task of a demonstration. `label` is
+    what the token shows (0 for the query, which shows none). `step` numbers the reasoning steps, and `chain` is the
+    right reasoning z_0, ..., z_K of the query, where there is one. `label_atom` is the atom that every token carries
+    `label` times, beside those in `atoms`, where labels are shown that way. `feature_columns` is how many of the
+    columns, the first ones, hold the input rather than its label. `present` is False for padding: a shorter context is
+    a masked longer one, so one compilation serves every length. `dictionary` and `answers` belong to the world: sample
+    and answer inside one `vmap`, and they are not batched. `noise` is what of a token is no atom: noise, or all of it
+    where a world has no dictionary (`make_prompt`).
     """
 
     atoms: Int[Array, "tokens terms"]
@@ -105,8 +105,8 @@ class Prompt(eqx.Module):
     def tokens(self) -> Float[Array, "tokens columns"]:
         """The columns p_1, ..., p_l, p_query as rows: each token's atoms, gathered from the dictionary and weighted.
 
-        Gathering was measured 1.6 times as fast, for a whole training step on a CPU core, as one-hot coordinates times the
-        dictionary. The dictionary is not differentiated, so no gradient has to be scattered back.
+        Gathering was measured 1.6 times as fast, for a whole training step on a CPU core, as one-hot coordinates times
+        the dictionary. The dictionary is not differentiated, so no gradient has to be scattered back.
         """
         dense = jnp.einsum("tkc,tk->tc", self.dictionary[self.atoms], self.coefficients)
         if self.label_atom is not None:
@@ -114,7 +114,9 @@ class Prompt(eqx.Module):
         return dense if self.noise is None else dense + self.noise
 
     def view(self) -> InColumns | InAtoms:
-        """The cheaper form to read this prompt in: atoms, unless noise fills the columns or the atoms outnumber them far."""
+        """The cheaper form to read this prompt in: atoms, unless noise fills the columns or the atoms outnumber them
+        far.
+        """
         atoms, columns = self.dictionary.shape
         if self.noise is None and atoms <= 2 * columns:
             return InAtoms(self.atoms, self.coefficients, self.dictionary, self.label, self.label_atom)
@@ -139,11 +141,12 @@ def make_prompt(
     answers: Float[Array, "answers out"] | None = None,
     feature_columns: int | None = None,
 ) -> Prompt:
-    """A prompt from its tokens as rows, the query last, and the right answer: all that a world without a dictionary needs.
+    """A prompt from its tokens as rows, the query last, and the right answer: all that a world without a dictionary
+    needs.
 
     What else is known may be said for probes: the `label` that each context shows, the `pattern` of every token, which
-    contexts are `present` (all, unless told), the vectors among which the answer is chosen, and how many columns hold the input
-    (all but the last, unless told).
+    contexts are `present` (all, unless told), the vectors among which the answer is chosen, and how many columns hold
+    the input (all but the last, unless told).
     """
     count, columns = tokens.shape
     shown = jnp.zeros(count - 1) if label is None else jnp.asarray(label, float)

@@ -1,8 +1,9 @@
-"""Uniform numbers from a key: Threefry-2x32 (Salmon, Moraes, Dror, Shaw: Parallel random numbers, SC 2011), written out.
+"""Uniform numbers from a key: Threefry-2x32 (Salmon, Moraes, Dror, Shaw: Parallel random numbers, SC 2011), written
+out.
 
-The cipher of `jax.random`, for the training loop: `jax.random.uniform` throws half of each block away and, on a CPU, runs the
-rounds as a loop over arrays. Here both words are used and the rounds are one fused expression: 49 microseconds in place of
-119 for the 13,568 numbers of a batch, on one core. Keys are made and split by `jax.random` as ever.
+The cipher of `jax.random`, for the training loop: `jax.random.uniform` throws half of each block away and, on a CPU,
+runs the rounds as a loop over arrays. Here both words are used and the rounds are one fused expression: 49 microseconds
+in place of 119 for the 13,568 numbers of a batch, on one core. Keys are made and split by `jax.random` as ever.
 """
 
 from __future__ import annotations
@@ -50,5 +51,7 @@ def ranks(scores: Float[Array, " n"]) -> Int[Array, " n"]:
     count = len(scores)
     if count > PAIRWISE:
         return jnp.argsort(jnp.argsort(scores))
-    before = (scores[None, :] < scores[:, None]) | ((scores[None, :] == scores[:, None]) & np.tri(count, k=-1, dtype=bool))
+    before = (scores[None, :] < scores[:, None]) | (
+        (scores[None, :] == scores[:, None]) & np.tri(count, k=-1, dtype=bool)
+    )
     return jnp.sum(before, axis=1)

@@ -1,9 +1,10 @@
 """Training an ensemble: seeds × traced settings in one compiled program.
 
-The whole of a training step is compiled: drawing fresh prompts, the gradient, the update. The program runs a traced number
-of steps and then observes the model, so the host comes back only where something is recorded: for progress, for the record
-and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms; Adam and AdamW, warm-up with cosine decay
-and bfloat16 gradients are there for deep models and never used unless a training asks for them.
+The whole of a training step is compiled: drawing fresh prompts, the gradient, the update. The program runs a traced
+number of steps and then observes the model, so the host comes back only where something is recorded: for progress, for
+the record and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms; Adam and AdamW,
+warm-up with cosine decay and bfloat16 gradients are there for deep models and never used unless a training asks for
+them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
 
 
 class Cosine(eqx.Module):
-    """A factor on the step size: linear warm-up from 0 over `warmup` steps, then half a cosine down to 0 at step `total`.
+    """A factor on the step size: linear warm-up from 0 over `warmup` steps, then half a cosine down to 0 at step
+    `total`.
 
     The numbers are traced, unlike those of `optax.warmup_cosine_decay_schedule`, which gives the same factors.
     """
@@ -64,9 +66,10 @@ OPTIMISERS = ("sgd", "adam", "adamw")
 class Training(eqx.Module):
     """How a member is trained: SGD with step size η on batches of B fresh prompts, or gradient descent on B fixed ones.
 
-    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}. `optimiser` may be Adam,
-    or AdamW, whose `weight_decay` is on matrices only. `half` computes the gradients with the weights rounded to bfloat16, for
-    models that follow the precision of their weights (GPT-2, on a GPU); the weights themselves stay float32.
+    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}. `optimiser` may
+    be Adam, or AdamW, whose `weight_decay` is on matrices only. `half` computes the gradients with the weights rounded
+    to bfloat16, for models that follow the precision of their weights (GPT-2, on a GPU); the weights themselves stay
+    float32.
     """
 
     step_size: float | Float[Array, "*members"] = 1.0
@@ -80,7 +83,9 @@ class Training(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive(batch=self.batch)
-        require(self.optimiser in OPTIMISERS, f"optimiser is {self.optimiser!r}; it must be one of {', '.join(OPTIMISERS)}.")
+        require(
+            self.optimiser in OPTIMISERS, f"optimiser is {self.optimiser!r}; it must be one of {', '.join(OPTIMISERS)}."
+        )
         require(
             bool(np.all(np.asarray(self.step_size) > 0)),
             f"step_size is {self.step_size}; it must be positive.",
@@ -163,8 +168,8 @@ def _sharing(prompts: Any, dictionary: Any, answers: Any) -> Any:
 def _draw(world: World, key: Key[Array, ""], batch: int, first: Int[Array, ""] | int) -> tuple[Prompt, Any]:
     """A batch of prompts and its vmap axes: everything is batched but the dictionary and the answers, which all share.
 
-    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches of
-    any size.
+    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches
+    of any size.
     """
     one = jax.eval_shape(world.sample, key, jnp.zeros((), int))
     axes = jax.tree.map(lambda leaf: 0, one)
@@ -193,7 +198,8 @@ def _advance(
 
     gradient = eqx.filter_value_and_grad(objective, has_aux=True)
 
-    # A step ends with drawing the prompts of the next one. Drawn where they are used, the compiler would draw them again in
+    # A step ends with drawing the prompts of the next one. Drawn where they are used, the compiler would draw them
+    # again in
     # every place where the model reads them, forward and backward: on a CPU that was half of the time.
     def body(_: Array, carry: tuple[State, Array, Prompt]) -> tuple[State, Array, Prompt]:
         state, sums, prompts = carry
@@ -245,7 +251,9 @@ class Checkpoint:
         return None
 
     def save(self, leaves: Callable[[], list[np.ndarray]], records: dict[str, np.ndarray], finished: bool) -> None:
-        """Called after every record; `leaves()` fetches the states. A save may be skipped unless the training is finished."""
+        """Called after every record; `leaves()` fetches the states. A save may be skipped unless the training is
+        finished.
+        """
 
 
 def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
@@ -279,8 +287,8 @@ def train(
 
     Returns the final states and the records (member × record × ...). `progress(model_steps, seconds)` is called after
     each stretch. `best_of` names a recorded value; the model at the record where it was lowest is kept in the state as
-    `best`. A training found in `checkpoint` goes on from its last record. A member whose loss stops being finite keeps its
-    `diverged_at`; what it computed afterwards is not used.
+    `best`. A training found in `checkpoint` goes on from its last record. A member whose loss stops being finite keeps
+    its `diverged_at`; what it computed afterwards is not used.
     """
     schedule = np.asarray(record_at, int)
     require(

@@ -1,7 +1,8 @@
 """What is measured: one training of every model, at the sizes of its paper's quick profile.
 
-Each case counts the least arithmetic of a step: matrix products in the cheapest order on dense tokens, forward and twice that
-backward, and nothing else. It is the same number whatever way a program computes the step, so rates can be compared.
+Each case counts the least arithmetic of a step: matrix products in the cheapest order on dense tokens, forward and
+twice that backward, and nothing else. It is the same number whatever way a program computes the step, so rates can be
+compared.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from iclab.losses import Loss, cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
-from iclab.papers.chain_of_thought import settings as chain
-from iclab.papers.mamba_outliers import settings as outliers
-from iclab.papers.nonlinear_icl import settings as icl
-from iclab.papers.vector_arithmetic import settings as arithmetic
+from iclab.papers.chain_of_thought.settings import Settings as Chain
+from iclab.papers.chain_of_thought.settings import recipe as chain
+from iclab.papers.mamba_outliers.settings import Settings as Outliers
+from iclab.papers.mamba_outliers.settings import training_world
+from iclab.papers.nonlinear_icl.settings import Settings as Icl
+from iclab.papers.nonlinear_icl.settings import recipe as icl
+from iclab.papers.vector_arithmetic.settings import Settings as Arithmetic
+from iclab.papers.vector_arithmetic.settings import recipe as arithmetic
 from iclab.training import Member, Training
 from iclab.worlds.concepts import Kind
 
@@ -41,7 +46,9 @@ class Case:
         """So many seeds of this training."""
         made = self.recipe()
         one = Member(jax.random.key(0), made.world, made.model, made.training)
-        many = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0))
+        many = jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0)
+        )
         return eqx.tree_at(lambda m: m.key, many, jax.random.split(jax.random.key(0), count))
 
 
@@ -50,37 +57,39 @@ def _steps(batch: int, products: float) -> float:
     return 3.0 * 2.0 * batch * products
 
 
-def _icl() -> icl.Settings:
-    return icl.Settings(neurons=256)
+def _icl() -> Icl:
+    return Icl(neurons=256)
 
 
 def _softmax() -> Recipe:
-    return icl.recipe(_icl(), 0.8)
+    return icl(_icl(), 0.8)
 
 
 def _mamba() -> Recipe:
-    s = outliers.Settings()
-    return Recipe(outliers.training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch))
+    s = Outliers()
+    return Recipe(training_world(s, 3, s.outlier_fraction), MambaSettings(s.initial_scale), Training(0.1, s.batch))
 
 
 def _linear() -> Recipe:
-    s = outliers.Settings()
+    s = Outliers()
     return Recipe(
-        outliers.training_world(s, 3, s.outlier_fraction), LinearTransformerSettings(s.initial_scale), Training(0.01, s.batch)
+        training_world(s, 3, s.outlier_fraction),
+        LinearTransformerSettings(s.initial_scale),
+        Training(0.01, s.batch),
     )
 
 
 def _chain() -> Recipe:
-    return chain.recipe(chain.Settings(), 0)
+    return chain(Chain(), 0)
 
 
 def _residual() -> Recipe:
-    return arithmetic.recipe(arithmetic.Settings(), Kind.icl)
+    return arithmetic(Arithmetic(), Kind.icl)
 
 
 def _gpt2() -> Recipe:
-    s = icl.Settings()
-    return Recipe(icl.recipe(s, 0.8).world, s.gpt2_model(s.train_length + 1), s.gpt2_training())
+    s = Icl()
+    return Recipe(icl(s, 0.8).world, s.gpt2.model(s.train_length + 1), s.gpt2.training())
 
 
 def _gpt2_products(columns: int, tokens: int, model: GPT2Settings) -> float:

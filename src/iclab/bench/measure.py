@@ -1,7 +1,7 @@
 """One case measured, in a process of its own: `python -m iclab.bench.measure CASE --seconds 3` prints a line of JSON.
 
-A fresh process has an honest compile time (the cache on disk is off), its own peak of memory, and no thread pool of the other
-library. Rates are the best of three stretches.
+A fresh process has an honest compile time (the cache on disk is off), its own peak of memory, and no thread pool of the
+other library. Rates are the best of three stretches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ PER_CORE = 2  # members on each core: they are trained one after another, so tha
 
 
 def matrix_rate() -> float:
-    """FLOP a second of a large float32 matrix product on all of this machine's devices: what rates are compared with."""
+    """FLOP a second of a large float32 matrix product on all of this machine's devices: what rates are compared
+    with.
+    """
     size = 2048 if jax.default_backend() == "cpu" else 8192
     flop = 2.0 * size**3
     product = jax.jit(lambda a: a @ a)

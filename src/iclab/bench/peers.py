@@ -1,8 +1,9 @@
-"""The same trainings in eager PyTorch, the way the field writes them: a module, a batch of dense prompts, backward, step.
+"""The same trainings in eager PyTorch, the way the field writes them: a module, a batch of dense prompts, backward,
+step.
 
-Data are drawn anew every step with vectorised tensor operations, nothing is compiled, one model is trained on all cores (or
-the GPU). This is what a careful student would write first; it is not tuned, and it is not meant to be slow. Weights start
-as in the papers; that a peer learns like the model beside it is tested. Needs the extra `llm` for PyTorch.
+Data are drawn anew every step with vectorised tensor operations, nothing is compiled, one model is trained on all cores
+(or the GPU). This is what a careful student would write first; it is not tuned, and it is not meant to be slow. Weights
+start as in the papers; that a peer learns like the model beside it is tested. Needs the extra `llm` for PyTorch.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def _classification(torch: Any, world: Any, batch: int, device: Any) -> Callable
 
 
 def _reasoning(torch: Any, world: Any, batch: int, device: Any) -> Callable[[], tuple[Any, Any]]:
-    """Dense reasoning prompts: l examples of K columns each, the solved steps of the query, the question; and the answers."""
+    """Dense reasoning prompts: l examples of K columns each, the solved steps of the query, the question; and the
+    answers.
+    """
     dictionary = torch.tensor(np.asarray(world.dictionary), device=device)
     patterns = torch.tensor(np.asarray(world.patterns), device=device)
     count, steps, length = len(patterns), world.steps, int(world.context_length)
@@ -69,16 +72,22 @@ def _reasoning(torch: Any, world: Any, batch: int, device: Any) -> Callable[[], 
         elsewhere = (start[:, None] + 1 + torch.randint(count - 1, (batch, length), device=device)) % count
         place = torch.where(rank < matching, start[:, None], elsewhere)
         moves = torch.cumsum(torch.arange(steps + 1, device=device), dim=0)
-        examples = order.gather(1, ((place[..., None] + moves) % count).reshape(batch, -1)).reshape(batch, length, steps + 1)
+        examples = order.gather(1, ((place[..., None] + moves) % count).reshape(batch, -1)).reshape(
+            batch, length, steps + 1
+        )
         chain = order.gather(1, (start[:, None] + moves) % count)
         codes = 2 * count + torch.arange(steps, device=device)
         tokens = dictionary[examples[..., :-1]] + dictionary[count + examples[..., 1:]] + dictionary[codes]
         solved = dictionary[chain[:, :-1]] + dictionary[count + chain[:, 1:]] + dictionary[codes]
         given = torch.arange(1, steps + 1, device=device) < asked[:, None]
         question = (
-            dictionary[chain.gather(1, asked[:, None] - 1)] + dictionary[empty] + dictionary[2 * count + asked - 1][:, None]
+            dictionary[chain.gather(1, asked[:, None] - 1)]
+            + dictionary[empty]
+            + dictionary[2 * count + asked - 1][:, None]
         )
-        tokens = torch.cat([tokens.reshape(batch, length * steps, -1), (solved * given[..., None])[:, :-1], question], dim=1)
+        tokens = torch.cat(
+            [tokens.reshape(batch, length * steps, -1), (solved * given[..., None])[:, :-1], question], dim=1
+        )
         seen = torch.cat([torch.ones(batch, length * steps, dtype=torch.bool, device=device), given[:, :-1]], dim=1)
         return (tokens, seen), patterns[chain.gather(1, asked[:, None])[:, 0]]
 
@@ -174,7 +183,11 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
 
             config = GPT2Config(vocab_size=1, n_positions=s.positions, n_embd=s.width, n_layer=s.depth, n_head=s.heads,
                                 resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)  # fmt: skip
-            self.read_in, self.body, self.read_out = nn.Linear(columns, s.width), GPT2Model(config), nn.Linear(s.width, 1)
+            self.read_in, self.body, self.read_out = (
+                nn.Linear(columns, s.width),
+                GPT2Model(config),
+                nn.Linear(s.width, 1),
+            )
 
         def forward(self, tokens: Any) -> Any:
             return self.read_out(self.body(inputs_embeds=self.read_in(tokens)).last_hidden_state[:, -1])[:, 0]

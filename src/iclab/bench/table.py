@@ -1,7 +1,7 @@
 """All cases, as a table and as JSON, and a comparison of two such files by ratios.
 
-Seconds depend on the machine and on who else uses it. Two ratios travel better, both measured in the same run: our rate over
-eager PyTorch's, and our arithmetic over what a large matrix product does. The check compares those.
+Seconds depend on the machine and on who else uses it. Two ratios travel better, both measured in the same run: our rate
+over eager PyTorch's, and our arithmetic over what a large matrix product does. The check compares those.
 """
 
 from __future__ import annotations
@@ -56,11 +56,20 @@ def table(found: dict[str, Any]) -> Table:
     """For a terminal."""
     machine = found["machine"]
     title = (
-        f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at {machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
+        f"{machine['device']}, JAX {machine['jax']}; a large float32 product runs at "
+        f"{machine['flop_per_s'] / 1e9:,.0f} GFLOP/s"
     )
     shown = Table(title=title, title_justify="left", box=None)
     shown.add_column("model")
-    for column in ("model steps /s", "members", "eager PyTorch", "ratio", "of the product rate", "compile", "peak memory"):
+    for column in (
+        "model steps /s",
+        "members",
+        "eager PyTorch",
+        "ratio",
+        "of the product rate",
+        "compile",
+        "peak memory",
+    ):
         shown.add_column(column, justify="right")
     for name, case in found["cases"].items():
         eager = "-" if case["eager_rate"] is None else f"{case['eager_rate']:,.0f}"
@@ -85,7 +94,9 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def regressions(found: dict[str, Any], earlier: dict[str, Any]) -> list[str]:
-    """What got slower than in an earlier run of `iclab bench`, by ratios measured within each run; one sentence each."""
+    """What got slower than in an earlier run of `iclab bench`, by ratios measured within each run; one sentence
+    each.
+    """
     lines = []
     for name, case in found["cases"].items():
         for key, words in (("eager_ratio", "times eager PyTorch"), ("matrix_share", "of the matrix-product rate")):

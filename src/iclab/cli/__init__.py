@@ -1,4 +1,7 @@
-"""The command line."""
+"""The command line.
+
+Commands import what they need when they are run: `iclab --help` and `iclab new` wait for neither JAX nor xarray.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from typing import Any
 
 import tyro
 
-from iclab.cli.console import warn
+import iclab
+from iclab.cli.console import say, warn
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.reading import claims, diff, figures, serve, theory
-from iclab.cli.running import list_claims, reproduce, sweep
-from iclab.errors import InputError
-from iclab.papers.sources import PackageWarning
+from iclab.cli.running import list_statements, reproduce, sweep
+from iclab.errors import InputError, PackageWarning
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_claims,
+    "list": list_statements,
     "reproduce": reproduce,
     "claims": claims,
     "figures": figures,
@@ -30,10 +33,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "doctor": doctor,
 }
+ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` says which one this is."
 
 
 def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
 ) -> None:
     """One line for what a package does wrong; others as Python does."""
     if issubclass(category, PackageWarning):
@@ -44,13 +53,16 @@ def _show_warning(
 
 def main() -> None:
     """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130."""
+    if sys.argv[1:] == ["--version"]:
+        say(f"iclab {iclab.__version__}")
+        return
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             tyro.extras.subcommand_cli_from_dict(
                 COMMANDS,
                 prog="iclab",
-                description="A laboratory for the theory of in-context learning.",
+                description=ABOUT,
                 sort_subcommands=False,
             )
     except InputError as error:

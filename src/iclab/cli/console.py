@@ -1,4 +1,4 @@
-"""What the commands share: where they print, and how claims look there."""
+"""What the commands share: where they print, and how answers look there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from iclab.report.words import number
+from iclab.tallies import tally
 
 OUT = Console()
 ERR = Console(stderr=True)
-COLOURS = {"reproduced": "green", "differs": "red", "inconclusive": "yellow", "not-attempted": "dim"}
+COLOURS = {
+    "holds": "green",
+    "holds if": "green",
+    "in part": "blue",
+    "fails": "red",
+    "fails in scaling": "red",
+    "open": "yellow",
+    "not asked": "dim",
+}
 Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
 Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
 
@@ -27,18 +35,46 @@ def warn(line: object) -> None:
     ERR.print(str(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_claims(entries: list[dict[str, Any]]) -> None:
-    """One line per claim, with the rule of the check that decided where there is room for it; then the counts."""
+def print_answers(entries: list[dict[str, Any]]) -> None:
+    """One line per statement with its answer in words; then what is counted, and whose control passes."""
     width = max((len(entry["id"]) for entry in entries), default=0)
-    OUT.print(f"{'verdict':13} {'claim':{width}} measured \\[95 % interval]", style="bold", soft_wrap=True)
-    for entry in entries:
-        deciding = next(check for check in entry["checks"] if check["name"] == entry["decided_by"])
-        verdict = str(entry["verdict"])
-        found = f"{number(entry['measured'])} \\[{number(entry['low'])}, {number(entry['high'])}]"
-        rule = escape(f"{deciding['name']} {deciding['rule']}") if OUT.width >= 140 else ""
-        line = f"[{COLOURS[verdict]}]{verdict:13}[/] {entry['id']:{width}} "
-        lost = f" ({entry['lost_seeds']} seeds not finite)" if entry.get("lost_seeds") else ""
-        line += f"{found:32} [dim]{rule}[/]{lost}" if rule else f"{found}{lost}"
-        OUT.print(line, highlight=False, soft_wrap=True)
-    counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in COLOURS}
-    OUT.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count), highlight=False)
+    for beyond in (False, True):
+        group = [entry for entry in entries if entry["beyond"] == beyond]
+        if group and beyond:
+            OUT.print("\nbeyond the papers", style="bold", highlight=False)
+        for entry in group:
+            line = f"{entry['id']:{width}}  {entry['words']}{met(entry)}"
+            shown = escape(shortened(line)).replace(entry["id"], f"[{COLOURS[entry['answer']]}]{entry['id']}[/]", 1)
+            OUT.print(shown, highlight=False, soft_wrap=True)
+    OUT.print()
+    for name in dict.fromkeys(entry["paper"] for entry in entries):
+        own = [entry for entry in entries if entry["paper"] == name]
+        told = [tally([entry for entry in own if not entry["beyond"]])] * any(not entry["beyond"] for entry in own)
+        told += [f"beyond: {tally([entry for entry in own if entry['beyond']])}"] * any(
+            entry["beyond"] for entry in own
+        )
+        OUT.print(f"[bold]{name}[/]: {'; '.join(told)}", highlight=False, soft_wrap=True)
+    passing = [entry for entry in entries if entry["also_untrained"]]
+    if passing:
+        OUT.print("untrained models pass too:", highlight=False)
+    for entry in passing:
+        why = (
+            f"about the architecture: {entry['architecture']}"
+            if entry["architecture"]
+            else "says nothing about learning"
+        )
+        names = [name for name in entry["also_untrained"] if name]
+        where = f"[{'; '.join(names)}]" if names else ""
+        OUT.print(escape(f"  {entry['id']}{where}: {why}"), highlight=False, soft_wrap=True)
+
+
+def met(entry: dict[str, Any]) -> str:
+    """How many hypotheses of its theorem are met where the paper's own settings, or the first reading's, ran."""
+    hypotheses = entry["readings"][0]["hypotheses"]
+    return f" ({hypotheses['met']} of {hypotheses['of']} hypotheses met)" if hypotheses else ""
+
+
+def shortened(line: str, width: int | None = None) -> str:
+    """A line that fits the terminal; whole where it goes into a file."""
+    width = width or (OUT.width if OUT.is_terminal else 10_000)
+    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -12,15 +12,8 @@ import tyro
 from rich.markup import escape
 
 from iclab import skeletons
-from iclab.bench import table as benchmarks
 from iclab.cli.console import OUT, say, warn
-from iclab.conformance import check_file
-from iclab.devices import cache_directory, prepare_jax, quick_compilation
 from iclab.errors import InputError, require
-from iclab.papers import PROFILES, library
-from iclab.runs import reproduce as running
-from iclab.runs.store import environment
-from iclab.runs.targets import settings_of
 
 
 def new(
@@ -29,8 +22,8 @@ def new(
 ) -> None:
     """Write a file that runs as it is, to be changed into your own: NAME.py in this folder.
 
-    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges its
-    claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
+    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges
+    its claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
 
     Args:
         kind: What the file shows how to write: world, model, probe or claim. Every one is a whole experiment.
@@ -48,13 +41,16 @@ def check(
 ) -> None:
     """Check a file of yours: shapes, masks, padding, truth, keys, gradients, compilation; explain what fails.
 
-    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a few
-    prompts. Nothing is trained. The status is 1 if a check fails.
+    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a
+    few prompts. Nothing is trained. The status is 1 if a check fails.
 
     Args:
         file: A .py file.
         everything: Also check the worlds and models of iclab itself that the file uses.
     """
+    from iclab.conformance import check_file
+    from iclab.devices import prepare_jax, quick_compilation
+
     prepare_jax()
     with quick_compilation():
         findings = check_file(file, everything=everything)
@@ -90,6 +86,8 @@ def bench(
         against: Compare with such a file: the command fails where a ratio fell below 70 % of what it was.
         peer: Also measure eager PyTorch.
     """
+    from iclab.bench import table as benchmarks
+
     require(seconds > 0, f"--seconds is {seconds}; it must be positive.")
     require(members is None or members >= 1, f"--members is {members}; at least one model is needed.")
     if out is not None:
@@ -110,6 +108,13 @@ def bench(
 
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
+    from iclab.authoring.paper import PROFILES
+    from iclab.devices import cache_directory, prepare_jax
+    from iclab.library import library
+    from iclab.runs import reproduce as running
+    from iclab.runs.store import environment
+    from iclab.runs.sweep_target import settings_of
+
     prepare_jax()
     for name, value in environment().items():
         say(f"{name}: {value}")

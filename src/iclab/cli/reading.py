@@ -9,26 +9,19 @@ from typing import Annotated
 
 import tyro
 
-from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_claims, say, warn
+from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_answers, say, warn
 from iclab.errors import InputError, require
-from iclab.papers import free_symbols, library, theorems
-from iclab.report.comparison import Side, compare, print_comparison, render_comparison
-from iclab.report.theory import print_symbols, print_theorem
-from iclab.runs import reproduce as running
-from iclab.runs.changes import check_names, check_profile, override, pairs
-from iclab.runs.redraw import redraw
-from iclab.runs.serving import Server
-from iclab.runs.store import read_manifest
-from iclab.runs.targets import settings_of
 
 
 def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]) -> None:
-    """Print the table of claims of a finished run.
+    """Print the answers of a finished run, one line per statement.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.
     """
-    print_claims(running.read_claims(directory))
+    from iclab.runs import reproduce as running
+
+    print_answers(running.read_claims(directory))
 
 
 def figures(
@@ -43,6 +36,8 @@ def figures(
         kind: pdf or svg for a paper, png for a slide.
         file: Where a .py file of yours is now that this run was of, if it has moved since. May be repeated.
     """
+    from iclab.runs.redraw import redraw
+
     written, notes = redraw(directory, kind, file)
     for path in written:
         say(str(path))
@@ -60,9 +55,11 @@ def serve(
     Args:
         directory: The folder that `iclab reproduce` writes or wrote.
         port: Where to listen; 0 takes any free one.
-        host: The interface to listen on. The default can be reached from this machine only; with another address everybody
-            who reaches it can read the run.
+        host: The interface to listen on. The default can be reached from this machine only; with another address
+            everybody who reaches it can read the run.
     """
+    from iclab.runs.serving import Server
+
     with Server(directory, host, port) as server:
         say(f"{server.url} shows {directory}; Ctrl-C ends it.")
         if not server.loopback:
@@ -78,13 +75,17 @@ def diff(
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
     html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
-    """Compare two runs: settings, verdicts, intervals that do not overlap.
+    """Compare two runs: settings, answers, intervals that do not overlap.
 
     Args:
         first: A folder that `iclab reproduce` wrote.
         second: Another one.
         html: Also write the comparison as a page.
     """
+    from iclab.report.comparison import Side, compare, print_comparison, render_comparison
+    from iclab.runs import reproduce as running
+    from iclab.runs.store import read_manifest
+
     sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
     found = compare(*sides)
     print_comparison(OUT, found, COLOURS)
@@ -113,6 +114,11 @@ def theory(
         constant: The constant that Ω, O and Θ hide, the same one everywhere.
         changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
     """
+    from iclab.library import free_symbols, library, theorems
+    from iclab.report.theory import print_symbols, print_theorem
+    from iclab.runs.options import check_names, check_profile, override, pairs
+    from iclab.runs.sweep_target import settings_of
+
     shelf, names = library(ids)
     wanted = theorems(names, papers=shelf.papers)
     papers = [paper for paper in shelf.papers.values() if any(theorem.paper == paper.id for theorem in wanted)]
@@ -134,7 +140,8 @@ def theory(
                 print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
         OUT.print()
     note = (
-        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log value / d log symbol,"
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log "
+        "value / d log symbol,"
     )
     note += " are shown where logarithms or sums make them differ."
     OUT.print(note, style="dim", highlight=False)

@@ -2,52 +2,81 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, Ids, print_claims, say
-from iclab.papers import library, select
-from iclab.runs import reproduce as running
-from iclab.runs import sweep as sweeping
-from iclab.runs.changes import pairs
-from iclab.runs.cluster import connect
+from iclab.cli.console import OUT, Changes, Ids, print_answers, say, shortened
+from iclab.contents import contents
 
 
-def list_claims(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
-    """List the claims of the papers, built in or from packages, or of a file of yours; or the experiments behind them.
+def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+    """List what the papers state, built in or from packages, or a file of yours; or the experiments behind it.
+
+    `iclab reproduce PAPER/STATEMENT` asks one of them, `PAPER/STATEMENT[READING]` one reading of it; `iclab list
+    PAPER/STATEMENT` names its readings.
 
     Args:
-        ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2) or .py files. None: all papers.
-        experiments: List the experiments of these claims instead: what `iclab sweep` takes.
+        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2) or .py files. None: all papers.
+        experiments: List the experiments of these statements instead: what `iclab sweep` takes.
     """
-    shelf, names = library(ids)
-    chosen = select(names, papers=shelf.papers)
     if experiments:
-        needed = {(claim.paper, name) for claim in chosen for name in claim.needs}
-        table = Table(title="Experiments", title_justify="left", box=None)
-        for column in ("id", "what is run"):
-            table.add_column(column, overflow="fold", no_wrap=column == "id")
-        for paper in shelf.papers.values():
-            for name, experiment in paper.experiments.items():
-                if (paper.id, name) in needed:
-                    about = (experiment.run.__doc__ or "").strip().splitlines()
-                    table.add_row(f"{paper.id}/{name}", about[0] if about else "")
-        OUT.print(table)
+        _list_experiments(ids)
         return
-    table = Table(title="Claims", title_justify="left", box=None)
-    for column in ("id", "source", "statement"):
+    papers = contents() if not ids and not entry_points(group="iclab") else _chosen(ids)
+    single = sum(len(paper["statements"]) for paper in papers) == 1
+    for paper in papers:
+        say(shortened(f"{paper['id']}: {paper['title']}", OUT.width))
+        width = max(len(statement["id"]) for statement in paper["statements"]) - len(paper["id"]) - 1
+        for beyond in (False, True):
+            group = [statement for statement in paper["statements"] if statement["beyond"] == beyond]
+            if group and beyond:
+                say("  beyond the papers:")
+            for statement in group:
+                name = statement["id"].partition("/")[2]
+                line = f"  {name:{width}}  {statement['kinds'][0]:11}  {statement['words']}"
+                say(line if single else shortened(line, OUT.width))
+                for reading in filter(None, statement["readings"] if single else ()):
+                    say(f"    {statement['id']}[{reading}]")
+
+
+def _chosen(ids: Ids) -> list[dict[str, Any]]:
+    """The statements that ids name, by paper, from the papers themselves."""
+    from iclab.contents import entry
+    from iclab.library import default_settings, library, select
+
+    shelf, names = library(ids)
+    wanted = {statement.id for statement in select(names, papers=shelf.papers)}
+    found = []
+    for paper in shelf.papers.values():
+        one = entry(paper, default_settings(paper))
+        one["statements"] = [statement for statement in one["statements"] if statement["id"] in wanted]
+        found += [one] if one["statements"] else []
+    return found
+
+
+def _list_experiments(ids: Ids) -> None:
+    from iclab.library import library, select
+
+    shelf, names = library(ids)
+    needed = {(s.paper, need.partition("@")[0]) for s in select(names, papers=shelf.papers) for need in s.needs()}
+    table = Table(title="Experiments", title_justify="left", box=None)
+    for column in ("id", "what is run"):
         table.add_column(column, overflow="fold", no_wrap=column == "id")
-    for claim in chosen:
-        table.add_row(claim.id, claim.source, claim.statement)
+    for paper in shelf.papers.values():
+        for name, experiment in paper.experiments.items():
+            if (paper.id, name) in needed:
+                about = (experiment.run.__doc__ or "").strip().splitlines()
+                table.add_row(f"{paper.id}/{name}", about[0] if about else "")
     OUT.print(table)
 
 
 def reproduce(
     ids: Ids = (),
-    only: Annotated[str, tyro.conf.arg(metavar="TOPIC")] = "",
+    only: Annotated[str, tyro.conf.arg(metavar="GROUP")] = "",
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
@@ -55,20 +84,20 @@ def reproduce(
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     changes: Changes = (),
 ) -> None:
-    """Train, test and judge claims; write figures and a page.
+    """Train, test and answer statements; write figures and a page.
 
-    With no ids: all papers, twenty minutes on two cores (nine with `--only simulations` and a warm cache of compiled
-    programs); with a .py file of yours: its claims.
+    With no ids: all papers, twenty-five minutes on two cores; with a .py file of yours: its statements.
     `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with more seeds;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
     The same command with the same --out continues an interrupted run.
 
     Args:
-        ids: Papers, claims, prefixes (nonlinear-icl, nonlinear-icl/fig2), or a .py file of yours (my_idea.py, or
-            my_idea.py/CLAIM for one of its claims). None: all papers.
-        only: Only the claims of a topic: simulations (the papers' own theorems and figures), rates (exponents that theorems
-            predict, and regions that they promise) or gpt2 (the same questions to a deep model).
-        profile: smoke (seconds: the code path, no verdicts), quick (minutes on a laptop), paper (many seeds; a GPU).
+        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), readings
+            (mamba-outliers/fig1a[exact,kappa=10]), or a .py file of yours (my_idea.py, or my_idea.py/NAME for one of
+            its statements). None: all papers.
+        only: Only one group of statements: papers (what is in them), theorems, figures, or beyond (the same questions
+            to a deep model, and other questions of ours).
+        profile: smoke (seconds: the code path, no answers), quick (minutes on a laptop), paper (many seeds; a GPU).
         seeds: Training seeds per setting; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
@@ -76,12 +105,16 @@ def reproduce(
             cluster.
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
+    from iclab.runs import reproduce as running
+    from iclab.runs.cluster import connect
+    from iclab.runs.options import pairs
+
     with connect(cluster) as (executor, _):
         run = running.reproduce(
-            *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes), save_models=save_models,
-            executor=executor, console=OUT,
+            *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),
+            save_models=save_models, executor=executor, console=OUT,
         )  # fmt: skip
-    print_claims(run.claims)
+    print_answers(run.statements)
     say(f"report: {run.directory / 'index.html'}")
 
 
@@ -98,11 +131,11 @@ def sweep(
     """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
 
     `iclab sweep nonlinear-icl/training --grid matching_fraction=0.4:1:4 --grid step_size=0.5,1,2` trains at 12 points.
-    Points that differ in traced settings only are computed in one compiled program. The same command with the same --out
-    continues an interrupted sweep.
+    Points that differ in traced settings only are computed in one compiled program. The same command with the same
+    --out continues an interrupted sweep.
 
     Args:
-        target: An experiment (nonlinear-icl/training; `iclab list --experiments` names them), a claim with one
+        target: An experiment (nonlinear-icl/training; `iclab list --experiments` names them), a statement with one
             experiment behind it, or a .py file of yours (my_idea.py/NAME where it has several experiments).
         grid: A setting and its values, as v1,v2,... or start:stop:count. May be repeated: all combinations are run.
         profile: Where the other settings come from: smoke, quick or paper.
@@ -113,6 +146,10 @@ def sweep(
             cluster.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
+    from iclab.runs import sweep as sweeping
+    from iclab.runs.cluster import connect
+    from iclab.runs.options import pairs
+
     with connect(cluster) as (executor, workers):
         run = sweeping.sweep(
             target, pairs("--grid", grid), profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),

@@ -15,7 +15,10 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble
-from iclab.claims import Claim, judge
+from iclab.answers import judge
+from iclab.authoring.paper import Paper
+from iclab.authoring.pictures import statement_figure
+from iclab.authoring.sources import split_file
 from iclab.conformance.findings import Finding, attempt, demand
 from iclab.conformance.models import check_model
 from iclab.conformance.probes import check_loss, check_measure, check_observer
@@ -25,9 +28,11 @@ from iclab.engine import EvaluationRequest, Report, TrainingRequest, silent
 from iclab.ensemble import shape_of
 from iclab.errors import require
 from iclab.experiments import Lab
-from iclab.papers import Paper, default_settings, library
-from iclab.papers.sources import split_file
+from iclab.expressions import Results
+from iclab.library import default_settings, library
 from iclab.planning import PlanningEngine
+from iclab.settings import is_group, names_of, value_of
+from iclab.statements import Statement
 from iclab.training import State
 
 SEEDS = 3
@@ -59,13 +64,17 @@ class CheckingEngine(PlanningEngine):
         loss, model = request.loss, member.model
         key = shape_of((model, member.world))
         self._check("model", model, (key, loss), lambda: check_model(model, member.world, loss, self._file))
-        self._check("loss", loss.value, (key, loss), lambda: check_loss(loss, self._made(member), member.world, self._file))
+        self._check(
+            "loss", loss.value, (key, loss), lambda: check_loss(loss, self._made(member), member.world, self._file)
+        )
         for observer in request.observers:
             self._check("observer", observer, (key, observer), functools.partial(self._observer, observer, member))
         return super().train(request, report)
 
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
-        """Zeros, after the checks. A planned model is all zeros, so that its measures are looked at with random weights."""
+        """Zeros, after the checks. A planned model is all zeros, so that its measures are looked at with random
+        weights.
+        """
         self._note(request.name, request.jobs)
         world, model = (ensemble.unstack(x, 0) for x in (request.jobs.worlds, request.jobs.models))
         self._check("world", world, shape_of(world), lambda: check_world(world, self._file))
@@ -88,7 +97,8 @@ class CheckingEngine(PlanningEngine):
     def _note(self, name: str, tree: Any) -> None:
         """What was asked, for the comparison with a second time."""
         leaves = [
-            jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in jax.tree.leaves(tree)
+            jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+            for x in jax.tree.leaves(tree)
         ]
         content = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in leaves)
         self.digests.append(f"{name} {hashlib.sha256(content).hexdigest()}")
@@ -120,26 +130,34 @@ def check_file(path: str, *, everything: bool = False) -> list[Finding]:
             if data is not None:
                 results[experiment] = data
         if len(results) == len(paper.experiments):
-            for claim in paper.claims(settings):
-                findings.append(attempt(f"claim {claim.id}", "values", functools.partial(_claim, claim, results), file))
-            for figure in paper.figures:
-                findings.append(
-                    attempt(f"figure {figure}", "drawing", functools.partial(_figure, paper, figure, results, settings), file)
-                )
+            for statement in map(functools.partial(_here, results), paper.statements(settings)):
+                body = functools.partial(_statement, statement, results)
+                findings.append(attempt(f"statement {statement.id}", "values", body, file))
+                if findings[-1].passed:
+                    draw = functools.partial(_figure, paper, statement, results, settings)
+                    findings.append(attempt(f"figure of {statement.id}", "drawing", draw, file))
     return findings
 
 
 def _settings(settings: Any) -> str:
-    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+    _frozen(settings)
+    names = names_of(settings)
+    plain = [name for name in names if isinstance(value_of(settings, name), bool | int | float | str)]
+    others = [name for name in names if name not in plain]
+    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
+    return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
+
+
+def _frozen(settings: Any) -> None:
     demand(
         settings.__dataclass_params__.frozen,
         f"{type(settings).__name__} can be changed after it was made.",
         "Write @dataclasses.dataclass(frozen=True) above it: a run is known by its settings.",
     )
-    plain = [name for name, value in fields.items() if isinstance(value, bool | int | float | str)]
-    others = [name for name in fields if name not in plain]
-    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
-    return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if is_group(value):
+            _frozen(value)
 
 
 def _experiment(
@@ -161,7 +179,9 @@ def _experiment(
         )
         data = kept[0]
         demand(
-            isinstance(data, xr.Dataset), f"it returned {type(data).__name__}.", "Return what lab.evaluate or .history gives."
+            isinstance(data, xr.Dataset),
+            f"it returned {type(data).__name__}.",
+            "Return what lab.evaluate or .history gives.",
         )
         demand(
             any("seed" in values.dims for values in data.data_vars.values()),
@@ -187,11 +207,26 @@ class PlanningWitness(CheckingEngine):
         return
 
 
-def _claim(claim: Claim, results: dict[str, xr.Dataset]) -> str:
-    entry = judge(claim, results, attempted=False)
-    return f"one number per seed for {len(entry['checks'])} check{'s' if len(entry['checks']) > 1 else ''}: {claim.rule}"
+def _here(results: Results, statement: Statement) -> Statement:
+    """The statement in the readings that have no settings of their own: those are not tried."""
+    kept = tuple(r for r in statement.readings if set(statement.needs_of(r)) <= set(results))
+    return dataclasses.replace(statement, readings=kept or statement.readings)
 
 
-def _figure(paper: Paper, name: str, results: dict[str, xr.Dataset], settings: Any) -> str:
-    figure = finish(paper.figures[name](results, settings))
-    return f"{len(figure.axes)} panel{'s' if len(figure.axes) > 1 else ''}"
+def _statement(statement: Statement, results: Results) -> str:
+    entry = judge(statement, results, attempted=False)
+    parts = [part for reading in entry["readings"] for part in reading["parts"]]
+    return f"{len(parts)} part{'s' * (len(parts) > 1)}, one number per {parts[0]['unit']}: {statement.rule}"
+
+
+def _figure(paper: Paper, statement: Statement, results: Results, settings: Any) -> str:
+    if statement.figure is None:
+        finish(statement_figure(statement, results))
+        return "it has no figure of its own and gets one of its parts and rules"
+    demand(
+        statement.figure in paper.figures,
+        f"there is no figure {statement.figure!r}.",
+        f"Figures are {', '.join(paper.figures) or 'none'}; without `figure` a statement gets one of its own.",
+    )
+    finish(paper.figures[statement.figure](results, settings))
+    return "it can be drawn"

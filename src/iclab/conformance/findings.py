@@ -55,14 +55,20 @@ def attempt(part: str, check: str, body: Callable[[], str], file: str) -> Findin
 
 
 SHAPE = (
-    "A field that decides a shape must be fixed when the program is compiled: declare it as `length: int = static(20)`. For "
+    "A field that decides a shape must be fixed when the program is compiled: declare it as `length: int = "
+    "static(20)`. For "
     "what varies inside one program use masks (`present`) instead of shapes."
 )
 BRANCH = (
-    "Inside `sample`, a model or a probe nothing can depend on a value by `if`, `while`, `int()` or `float()`: use jnp.where."
+    "Inside `sample`, a model or a probe nothing can depend on a value by `if`, `while`, `int()` or "
+    "`float()`: use jnp.where."
 )
 EXPLANATIONS: tuple[tuple[type[BaseException], str, str], ...] = (
-    (jax.errors.TracerBoolConversionError, "a Python `if` or `while` asks for the value of something that is traced.", BRANCH),
+    (
+        jax.errors.TracerBoolConversionError,
+        "a Python `if` or `while` asks for the value of something that is traced.",
+        BRANCH,
+    ),
     (jax.errors.NonConcreteBooleanIndexError, "an array is indexed by a mask, so that its size would depend on values.",
      "Keep all tokens and multiply by the mask, or use jnp.where(mask, value, 0)."),
     (jax.errors.TracerArrayConversionError, "NumPy was given something that is traced.",
@@ -72,7 +78,11 @@ EXPLANATIONS: tuple[tuple[type[BaseException], str, str], ...] = (
      "Return everything; do not store it in a global variable or in an object."),
     (dataclasses.FrozenInstanceError, "a field is assigned, but worlds and models are frozen.",
      "Compute the value where it is needed, or return a new object (dataclasses.replace)."),
-    (jax.errors.ConcretizationTypeError, "a traced number is used where its value is needed at once.", f"{SHAPE} {BRANCH}"),
+    (
+        jax.errors.ConcretizationTypeError,
+        "a traced number is used where its value is needed at once.",
+        f"{SHAPE} {BRANCH}",
+    ),
     (NotImplementedError, "something is not defined.", "Write the method that the message names."),
 )  # fmt: skip
 

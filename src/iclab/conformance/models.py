@@ -19,7 +19,10 @@ from iclab.prompts import Prompt
 
 PROMPTS = 16
 GARBAGE = 5.0  # the size of what is put into absent tokens
-MASK = "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before a softmax, and "
+MASK = (
+    "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before "
+    "a softmax, and "
+)
 MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 
 
@@ -44,14 +47,19 @@ def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Fi
 def _init(settings: Any, world: Any) -> str:
     key = jax.random.key(0)
     model, again = settings.init(key, world), settings.init(key, world)
-    demand(callable(model), f"init returned {type(model).__name__}, which cannot be called.", "Return a model: model(prompt).")
+    demand(
+        callable(model),
+        f"init returned {type(model).__name__}, which cannot be called.",
+        "Return a model: model(prompt).",
+    )
     leaves = jax.tree.leaves(model)
     demand(leaves, "the model has no weights.", "Its weights are arrays in the fields of an eqx.Module.")
     numbers = [leaf for leaf in leaves if not (eqx.is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating))]
     demand(
         not numbers,
         f"a field of the model holds {numbers[0] if numbers else None!r}, which is no array of floats.",
-        "What is trained is a float array; anything else (a number, a name) is a static field: `depth: int = static(2)`.",
+        "What is trained is a float array; anything else (a number, a name) is a static field: `depth: int = "
+        "static(2)`.",
     )
     same = all(np.array_equal(a, b) for a, b in zip(leaves, jax.tree.leaves(again), strict=True))
     demand(same, "the same key gave two different initialisations.", "Draw weights from `key` with jax.random only.")
@@ -66,7 +74,8 @@ def _shapes(model: Any, world: Any, loss: Loss) -> str:
     demand(
         isinstance(answer, tuple) and len(answer) == 2,
         f"the model returned {type(answer).__name__}, not a pair.",
-        "Return (output, trace): the answer at the query, and whatever is worth looking at (attention, say; {} if nothing).",
+        "Return (output, trace): the answer at the query, and whatever is worth looking at (attention, say; {} "
+        "if nothing).",
     )
     output = answer[0]
     value = loss.value(output, prompt)
@@ -109,7 +118,9 @@ def _truth(model: Any, world: Any, loss: Loss) -> str:
     prompts = draw(world, PROMPTS)
     before = answers(model, prompts)
     said = ["target", "pattern"]
-    said += ["label"] if prompts.label_atom is None else []  # where labels are shown as an atom they are part of the tokens
+    said += (
+        ["label"] if prompts.label_atom is None else []
+    )  # where labels are shown as an atom they are part of the tokens
     said += ["outlier"] if prompts.outlier is not None else []
     for name in said:
         other = np.roll(np.asarray(getattr(prompts, name)), 1, axis=0)
@@ -117,7 +128,8 @@ def _truth(model: Any, world: Any, loss: Loss) -> str:
         demand(
             close(before, answers(model, changed)),
             f"the answer changes when `prompt.{name}` does: the model looks at the truth.",
-            "A model reads prompt.tokens() and prompt.present only; target, label and pattern are for losses and probes.",
+            "A model reads prompt.tokens() and prompt.present only; target, label and pattern are for losses "
+            "and probes.",
         )
     return "the model reads the tokens, not the truth about them"
 
@@ -147,7 +159,9 @@ def shorten(prompt: Prompt) -> Prompt:
     kept = np.flatnonzero(np.asarray(prompt.present))
     names = [name for name in PER_TOKEN if getattr(prompt, name) is not None]
     return eqx.tree_at(
-        lambda p: [getattr(p, name) for name in names], prompt, [jnp.asarray(getattr(prompt, name))[kept] for name in names]
+        lambda p: [getattr(p, name) for name in names],
+        prompt,
+        [jnp.asarray(getattr(prompt, name))[kept] for name in names],
     )
 
 
@@ -170,7 +184,8 @@ def _padding(model: Any, world: Any, loss: Loss) -> str:
     demand(
         close(padded, short),
         "a padded prompt has another answer than the same prompt without its padding: padding leaks.",
-        "A shorter context is a longer one with tokens absent. Divide by jnp.sum(prompt.present), not by the length, and count "
+        "A shorter context is a longer one with tokens absent. Divide by jnp.sum(prompt.present), not by the "
+        "length, and count "
         "positions by the tokens that are present.",
     )
     return "a padded prompt is answered as the shorter one"
@@ -183,12 +198,15 @@ def _gradients(model: Any, world: Any, loss: Loss) -> str:
         return jnp.mean(jax.vmap(lambda prompt: loss.value(m(prompt)[0], prompt))(prompts))
 
     found = jax.tree_util.tree_leaves_with_path(eqx.filter_jit(eqx.filter_grad(objective))(model))
-    bad = [jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in found if not np.isfinite(leaf).all()]
+    bad = [
+        jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in found if not np.isfinite(leaf).all()
+    ]
     demand(
         not bad,
         f"the gradient of {', '.join(bad)} is not finite at initialisation.",
         "jnp.where(mask, f(x), 0) has a NaN gradient where f(x) is not finite: make x harmless before f, as in "
-        "jnp.sqrt(jnp.where(mask, x, 1.0)). Norms and square roots at 0 and a softmax over nothing are the usual places.",
+        "jnp.sqrt(jnp.where(mask, x, 1.0)). Norms and square roots at 0 and a softmax over nothing are the "
+        "usual places.",
     )
     demand(
         any(np.any(leaf) for _, leaf in found),

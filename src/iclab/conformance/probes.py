@@ -1,4 +1,6 @@
-"""What every loss and every probe keeps to: numbers where they are wanted, named axes, the same result for the same key."""
+"""What every loss and every probe keeps to: numbers where they are wanted, named axes, the same result for the same
+key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What every world keeps to: shapes, randomness from the key alone, truth that agrees with the tokens, safe to compile."""
+"""What every world keeps to: shapes, randomness from the key alone, truth that agrees with the tokens, safe to
+compile.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +64,14 @@ def _shapes(world: Any) -> str:
             f"`{name}` speaks of {0 if value is None else len(value)} tokens, but there are {count}.",
             "Every field but `target`, `dictionary`, `answers` and `chain` has one entry per token, the query's last.",
         )
-    demand(prompt.target.shape == (), f"the target has the shape {prompt.target.shape}.", "It is one number: the answer.")
+    demand(
+        prompt.target.shape == (), f"the target has the shape {prompt.target.shape}.", "It is one number: the answer."
+    )
     demand(prompt.present.dtype == bool, f"`present` holds {prompt.present.dtype}.", "Make it of True and False.")
     finite = all(bool(jnp.isfinite(x).all()) for x in (tokens, prompt.target, prompt.label))
-    demand(finite, "a token, a label or the target is not finite.", "Look for divisions by zero, logarithms and overflow.")
+    demand(
+        finite, "a token, a label or the target is not finite.", "Look for divisions by zero, logarithms and overflow."
+    )
     return f"a prompt has {count} tokens, the query last, in {columns} columns"
 
 
@@ -92,7 +98,8 @@ def _compiled(world: Any) -> str:
         demand(
             same,
             "a prompt drawn in a compiled batch is another one than drawn alone with the same key and number.",
-            "`sample` must depend on nothing but the world's fields, `key` and `index`: no globals, counters or numpy.random.",
+            "`sample` must depend on nothing but the world's fields, `key` and `index`: no globals, counters or "
+            "numpy.random.",
         )
     return "prompts drawn alone and in a compiled batch agree"
 
@@ -103,7 +110,8 @@ def _keys(world: Any) -> str:
     demand(
         same,
         "the same key gave two different prompts.",
-        "Draw everything from `key` with jax.random (split it for each draw); never from numpy.random or the random module.",
+        "Draw everything from `key` with jax.random (split it for each draw); never from numpy.random or the "
+        "random module.",
     )
     demand(
         not np.array_equal(first.tokens(), other.tokens()),
@@ -117,12 +125,17 @@ def _truth(world: Any) -> str:
     prompts = draw(world, PROMPTS)
     tokens = np.asarray(jax.vmap(lambda p: p.tokens())(prompts), float)
     present, label = np.asarray(prompts.present), np.asarray(prompts.label)
-    demand(present[:, -1].all(), "the query, the last token, is marked as absent.", "Set `present` of the last token to True.")
+    demand(
+        present[:, -1].all(),
+        "the query, the last token, is marked as absent.",
+        "Set `present` of the last token to True.",
+    )
     demand(present[:, :-1].any(1).all(), "a prompt has no context that is present.", "Leave at least one context in.")
     atoms, rows = np.asarray(prompts.atoms), prompts.dictionary.shape[-2]
     demand(
         ((atoms >= 0) & (atoms < rows)).all(),
-        f"an atom has the number {atoms.max() if atoms.max() >= rows else atoms.min()}, but the dictionary has {rows} rows.",
+        f"an atom has the number {atoms.max() if atoms.max() >= rows else atoms.min()}, but the dictionary has "
+        f"{rows} rows.",
         "JAX reads beyond the end of an array without a word: number the atoms from 0 to the last row.",
     )
     for name in ("dictionary", "answers"):
@@ -130,11 +143,14 @@ def _truth(world: Any) -> str:
         demand(
             shared is None or np.array_equal(shared, np.broadcast_to(shared[:1], shared.shape)),
             f"`{name}` is another one in every prompt.",
-            f"`{name}` belongs to the world: all prompts of a batch share it. Make it a field, and draw `target` instead.",
+            f"`{name}` belongs to the world: all prompts of a batch share it. Make it a field, and draw "
+            "`target` instead.",
         )
     _target(prompts)
     demand(
-        (label[:, -1] == 0).all(), "the query shows its label.", "`label` of the last token is 0: what it is must be found out."
+        (label[:, -1] == 0).all(),
+        "the query shows its label.",
+        "`label` of the last token is 0: what it is must be found out.",
     )
     if prompts.outlier is not None:
         flags = np.asarray(prompts.outlier)
@@ -168,11 +184,14 @@ def _labels(world: Any, tokens: np.ndarray, present: np.ndarray, label: np.ndarr
     contexts = present[:, :-1]
     shown, said = columns[:, :-1][contexts], label[:, :-1][contexts]
     embedding = said @ shown / (said @ said)
-    wrong = ~np.isclose(shown, said[:, None] * embedding, rtol=1e-3, atol=1e-3 * (1 + np.abs(embedding).max())).all(axis=1)
+    wrong = ~np.isclose(shown, said[:, None] * embedding, rtol=1e-3, atol=1e-3 * (1 + np.abs(embedding).max())).all(
+        axis=1
+    )
     demand(
         not wrong.any(),
         f"{wrong.mean():.0%} of the contexts show another label in their columns than `label` says.",
-        "`label` is the number that the label columns of a token (those after `feature_columns`) show. Set both from one.",
+        "`label` is the number that the label columns of a token (those after `feature_columns`) show. Set both "
+        "from one.",
     )
     demand(
         np.allclose(columns[:, -1], 0, atol=1e-5),
@@ -197,7 +216,8 @@ def _patterns(tokens: np.ndarray, present: np.ndarray, pattern: np.ndarray) -> s
     demand(
         lead.mean() > SIGMAS * error,
         "contexts that `pattern` says to be like the query are no more like it than the others.",
-        "`pattern` numbers what a token carries, so that tokens with the query's number resemble it. Leave it out where "
+        "`pattern` numbers what a token carries, so that tokens with the query's number resemble it. Leave it "
+        "out where "
         "there is no such thing.",
     )
     return "contexts with the query's pattern resemble it"

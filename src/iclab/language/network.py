@@ -1,7 +1,8 @@
 """One interface to Transformers and Mambas: where the residual stream can be read and changed, and what is answered.
 
-Places are numbered 0 (the embeddings) to depth (after the last block). Prompts of different lengths are padded on the right:
-every model here is causal, so what stands behind the last token changes nothing before it, and no mask is needed.
+Places are numbered 0 (the embeddings) to depth (after the last block). Prompts of different lengths are padded on the
+right: every model here is causal, so what stands behind the last token changes nothing before it, and no mask is
+needed.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ class Edit(Protocol):
     """A change inside the network while a batch runs."""
 
     def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
-        """Register hooks for these rows of the whole set of prompts, whose last tokens stand at `last`; their handles."""
+        """Register hooks for these rows of the whole set of prompts, whose last tokens stand at `last`; their
+        handles.
+        """
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What is answered after each prompt: the most probable token, the rank of the right one (0: first) among all tokens of
-    the vocabulary, its log-probability, and the logits of the tokens that were offered as choices.
+    """What is answered after each prompt: the most probable token, the rank of the right one (0: first) among all
+    tokens of the vocabulary, its log-probability, and the logits of the tokens that were offered as choices.
     """
 
     top: np.ndarray
@@ -194,7 +197,9 @@ class LanguageModel:
             self.network.set_attn_implementation(before)
         return found
 
-    def _batches(self, prompts: Sequence[Sequence[int]], budget: int = TOKENS_AT_ONCE) -> Iterator[tuple[np.ndarray, Any, Any]]:
+    def _batches(
+        self, prompts: Sequence[Sequence[int]], budget: int = TOKENS_AT_ONCE
+    ) -> Iterator[tuple[np.ndarray, Any, Any]]:
         """Prompts of similar lengths together: their numbers, padded tokens, and where their last tokens stand."""
         import torch
 

@@ -1,7 +1,7 @@
 """Prompts of lines: `word -> answer` for every demonstration, then the query's word and the arrow.
 
-Words have a space before them and every prompt begins with a new line, so that the same word is the same tokens wherever it
-stands.
+Words have a space before them and every prompt begins with a new line, so that the same word is the same tokens
+wherever it stands.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ class WordPrompt:
     owner: tuple[int, ...]
 
 
-def few_shot(model: LanguageModel, demonstrations: Sequence[Sequence[str]], query: Sequence[str], separator: str) -> WordPrompt:
-    """Demonstrations as lines of words, and a last line that ends with the separator behind the query's words so far."""
+def few_shot(
+    model: LanguageModel, demonstrations: Sequence[Sequence[str]], query: Sequence[str], separator: str
+) -> WordPrompt:
+    """Demonstrations as lines of words, and a last line that ends with the separator behind the query's words so
+    far.
+    """
     tokens, owner = list(model.start), [-1] * len(model.start)
     between = model.tokens(separator)
 
@@ -56,7 +60,9 @@ def draw(
 ) -> list[Example]:
     """So many demonstrations from the pool, none of them the query, nor one that shares its word number `distinct`."""
     allowed = [
-        example for example in pool if example[0] != without[0] and (distinct is None or example[distinct] != without[distinct])
+        example
+        for example in pool
+        if example[0] != without[0] and (distinct is None or example[distinct] != without[distinct])
     ]
     return [allowed[index] for index in random.choice(len(allowed), count, replace=False)]
 

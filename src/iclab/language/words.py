@@ -1,7 +1,8 @@
 """Word tasks as data: one file per task, one example per line, its words separated by tabs.
 
 A model is asked for the next token, so an example counts where every word after the first is one token of the model's
-vocabulary (with the space before it). Examples are split once: nothing is chosen on those that the claims are tested on.
+vocabulary (with the space before it). Examples are split once: nothing is chosen on those that the claims are tested
+on.
 """
 
 from __future__ import annotations
@@ -46,11 +47,16 @@ def examples(name: str) -> tuple[Example, ...]:
 
 
 def split(name: str, is_one_token: Callable[[str], bool], tested: int, most: int | None = None) -> Task:
-    """The examples whose later words are single tokens; `tested` of them to test on, the others held out (`most` at most)."""
+    """The examples whose later words are single tokens; `tested` of them to test on, the others held out (`most` at
+    most).
+    """
     usable = [example for example in examples(name) if all(is_one_token(word) for word in example[1:])]
     order = generator("split", name).permutation(len(usable))
     shuffled = [usable[index] for index in order]
-    words = f"{name} has {len(usable)} examples whose answers are single tokens of this model; {tested} to test on and at least"
+    words = (
+        f"{name} has {len(usable)} examples whose answers are single tokens of this model; {tested} to test "
+        "on and at least"
+    )
     require(len(usable) >= tested + 16, f"{words} 16 to choose on are needed.")
     return Task(name, tuple(shuffled[tested:][:most]), tuple(shuffled[:tested]))
 

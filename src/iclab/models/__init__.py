@@ -1,8 +1,8 @@
 """Models: what maps one prompt to an answer.
 
-A model is a frozen Equinox module on ONE prompt, `model(prompt) -> (output, trace)`; batches, seeds and settings are mapped
-outside it. The trace is a pytree of everything worth looking at, and the compiler drops what nobody reads. A model is made
-by its settings, a frozen dataclass with `init(key, world) -> model`.
+A model is a frozen Equinox module on ONE prompt, `model(prompt) -> (output, trace)`; batches, seeds and settings are
+mapped outside it. The trace is a pytree of everything worth looking at, and the compiler drops what nobody reads. A
+model is made by its settings, a frozen dataclass with `init(key, world) -> model`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     F(Ψ; P) = Σ_{i < len(P)} W_V p̃_i · softmax_i( p̃_iᵀ W p̃_query ),   W = W_Kᵀ W_Q,   W_V = (0 I 0)
 
-on columns p̃ = (input; output; position). The paper prints the key without its tilde; the position codes are on keys and query.
-W is trained as one matrix, or W_K and W_Q separately; W_V is fixed and reads the output block.
+on columns p̃ = (input; output; position). The paper prints the key without its tilde; the position codes are on keys
+and query. W is trained as one matrix, or W_K and W_Q separately; W_V is fixed and reads the output block.
 
 | code | letter | space |
 |---|---|---|
@@ -70,7 +70,9 @@ class SeparateChainTransformer(eqx.Module):
 
 
 class ChainTransformerSettings(eqx.Module):
-    """Initialisation: entries of W are N(0, ξ²), ξ = `initial_scale`; separate factors are scaled so that W_KᵀW_Q has ξ too."""
+    """Initialisation: entries of W are N(0, ξ²), ξ = `initial_scale`; separate factors are scaled so that W_KᵀW_Q has ξ
+    too.
+    """
 
     initial_scale: float | Float[Array, "*members"] = 0.01
     separate: bool = eqx.field(static=True, default=False)

@@ -1,13 +1,15 @@
-"""GPT-2 on a prompt's columns: pre-norm blocks of causal attention and a GELU MLP, learned positions (Radford et al., 2019).
+"""GPT-2 on a prompt's columns: pre-norm blocks of causal attention and a GELU MLP, learned positions (Radford et al.,
+2019).
 
     x = p W_in + b_in + w_pos(t)
     x = x + Attention(LN(x)),   x = x + MLP(LN(x)),   once per layer
     F = LN(x_query) W_out + b_out
 
-In place of word embeddings a linear map reads the prompt's columns in, and one reads the answer out at the query: a number
-for a binary label, a vector where the world has answers (the losses compare it with them, or score a dictionary by it).
-Absent tokens are not attended to and take no position: the query of a shorter prompt stands right after its contexts.
-Every step is that of `transformers`' GPT2Model (a test holds them together), but the last layer answers at the query only.
+In place of word embeddings a linear map reads the prompt's columns in, and one reads the answer out at the query: a
+number for a binary label, a vector where the world has answers (the losses compare it with them, or score a dictionary
+by it). Absent tokens are not attended to and take no position: the query of a shorter prompt stands right after its
+contexts. Every step is that of `transformers`' GPT2Model (a test holds them together), but the last layer answers at
+the query only.
 
 Weights have the shapes of that implementation, `x @ W + b`, and `letters` gives them under its names.
 
@@ -131,7 +133,9 @@ class GPT2(eqx.Module):
         letters = {"wpe.weight": np.asarray(self.positions)}
         for name, part in named.items():
             pair = (part.scale, part.shift) if isinstance(part, Norm) else (part.weight, part.bias)
-            letters |= {f"{name}.{kind}": np.asarray(value) for kind, value in zip(("weight", "bias"), pair, strict=True)}
+            letters |= {
+                f"{name}.{kind}": np.asarray(value) for kind, value in zip(("weight", "bias"), pair, strict=True)
+            }
         return letters
 
 

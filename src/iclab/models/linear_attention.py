@@ -4,9 +4,9 @@ Position t of a sequence u_1, ..., u_T with values v_i, keys B_i = W_B u_i and q
 
     o_t = Σ_{i≤t} G_{i,t} v_i (B_i · C_t),   G_{i,t} = σ(z_i) Π_{i<j≤t} (1 - σ(z_j)),   z_i = wᵀ u_i,
 
-with G = 1 where there is no gate (eq. (3) of mamba-outliers for t = l+1). Everything is computed from log σ and log(1-σ), so
-that no length overflows: a product of a million gates is a sum, and what vanishes is exactly 0. Cost and memory are linear in
-the length, forward and backward.
+with G = 1 where there is no gate (eq. (3) of mamba-outliers for t = l+1). Everything is computed from log σ and
+log(1-σ), so that no length overflows: a product of a million gates is a sum, and what vanishes is exactly 0. Cost and
+memory are linear in the length, forward and backward.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def log_gates(logits: Float[Array, " tokens"]) -> tuple[Float[Array, " tokens"],
 def gates_at_end(logits: Float[Array, " tokens"]) -> Float[Array, " tokens"]:
     """G_{i,T} for all i at the last position T: a reverse cumulative sum of log(1 - σ).
 
-    Summed from the query outwards, so that the gates that matter, those near it, are the most precise. (Prefix products and
-    a quotient would give 0/0 after a few hundred examples.)
+    Summed from the query outwards, so that the gates that matter, those near it, are the most precise. (Prefix products
+    and a quotient would give 0/0 after a few hundred examples.)
     """
     open_, keep = log_gates(logits)
     after = jnp.flip(jnp.cumsum(jnp.flip(keep))) - keep  # Σ_{j>i} log(1 - σ_j)
@@ -41,7 +41,9 @@ def attend_all(
     queries: Float[Array, "tokens state"],
     logits: Float[Array, " tokens"] | None,
 ) -> Float[Array, "tokens width"]:
-    """o_t for every position t, causally: chunk by chunk, all pairs inside a chunk and a state (width × state) between them."""
+    """o_t for every position t, causally: chunk by chunk, all pairs inside a chunk and a state (width × state) between
+    them.
+    """
     tokens = values.shape[0]
     chunk = min(CHUNK, tokens)
     padding = -tokens % chunk

@@ -7,9 +7,10 @@
 | key_weights | W_B | (depth ×) R^{n × (d+1)} |
 | query_weights | W_C | (depth ×) R^{n × (d+1)} |
 
-How layers are stacked is not stated in the paper. `Residual.label` adds a layer's label channel to that of its input and
-leaves the features alone, `full` adds all channels, `none` replaces them. A layer but the last answers at every position:
-causally (position t sees i <= t) or not (it sees all). `mean` divides a layer's sum by the number of examples.
+How layers are stacked is not stated in the paper. `Residual.label` adds a layer's label channel to that of its input
+and leaves the features alone, `full` adds all channels, `none` replaces them. A layer but the last answers at every
+position: causally (position t sees i <= t) or not (it sees all). `mean` divides a layer's sum by the number of
+examples.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Residual(enum.Enum):
 
 
 class LinearTrace(eqx.Module):
-    """Per layer, at the query: attention scores p_iᵀ W_Bᵀ W_C p_query of the contexts, and gates G_{i,l+1} (1 without any)."""
+    """Per layer, at the query: attention scores p_iᵀ W_Bᵀ W_C p_query of the contexts, and gates G_{i,l+1} (1 without
+    any).
+    """
 
     scores: Float[Array, "depth contexts"]
     gates: Float[Array, "depth contexts"]
@@ -67,7 +70,9 @@ def squeeze(letters: dict[str, Any]) -> dict[str, np.ndarray]:
     return {name: array[0] if array.shape[0] == 1 else array for name, array in arrays.items()}
 
 
-def run_stack(model: Any, prompt: Prompt, gates: Float[Array, "depth columns"] | None) -> tuple[Float[Array, ""], LinearTrace]:
+def run_stack(
+    model: Any, prompt: Prompt, gates: Float[Array, "depth columns"] | None
+) -> tuple[Float[Array, ""], LinearTrace]:
     """All layers of a linear Transformer or (with gate weights) of Mamba. The last layer answers at the query only."""
     depth = model.key_weights.shape[0]
     scale = 1.0 / jnp.sum(prompt.present[:-1]) if model.mean else 1.0
@@ -107,7 +112,10 @@ def _next_inputs(
 
 def diagonal(scale: Any, depth: int, state: int, world: World) -> Float[Array, "depth state columns"]:
     """δ on the first d diagonal entries (the features), in every layer."""
-    require(world.columns == world.feature_columns + 1, "the label must be one column: use a label embedding of dimension 1.")
+    require(
+        world.columns == world.feature_columns + 1,
+        "the label must be one column: use a label embedding of dimension 1.",
+    )
     features = jnp.arange(world.columns) < world.feature_columns
     return jnp.broadcast_to(scale * jnp.eye(state, world.columns) * features, (depth, state, world.columns))
 

@@ -28,7 +28,9 @@ from iclab.worlds import World
 
 
 class Mamba(eqx.Module):
-    """The closed form (3), stacked; depth is the leading axis of the weights. Always causal: that is what the gate means."""
+    """The closed form (3), stacked; depth is the leading axis of the weights. Always causal: that is what the gate
+    means.
+    """
 
     key_weights: Float[Array, "*members depth state columns"]
     query_weights: Float[Array, "*members depth state columns"]
@@ -55,7 +57,8 @@ class Mamba(eqx.Module):
 
 
 def recurrence(model: Mamba, prompt: Prompt) -> Float[Array, ""]:
-    """F by the recurrence (1), for a one-layer model, with Ã and B̃ as printed: the definition that (3) must agree with.
+    """F by the recurrence (1), for a one-layer model, with Ã and B̃ as printed: the definition that (3) must agree
+    with.
 
     Δ = softplus(wᵀu), Ã = exp(ΔA), B̃ = (ΔB)(exp(ΔA) - I)(ΔA)^{-1} with A = -I; padding is skipped.
     """
@@ -89,7 +92,8 @@ class MambaSettings(eqx.Module):
     def init(self, key: Key[Array, ""], world: World) -> Mamba:
         """W_B = W_C: δ on the feature diagonal; w random."""
         require(
-            world.columns == world.feature_columns + 1, "the label must be one column; use a label embedding of dimension 1."
+            world.columns == world.feature_columns + 1,
+            "the label must be one column; use a label embedding of dimension 1.",
         )
         weights = diagonal(self.initial_scale, self.depth, world.columns, world)
         gates = jax.random.normal(key, (self.depth, world.columns)) / world.columns**0.5

@@ -71,11 +71,15 @@ class ResidualTransformerSettings(eqx.Module):
     def __check_init__(self) -> None:
         require_finite(attention_scale=self.attention_scale, value_scale=self.value_scale)
         smallest = float(np.min(np.abs(np.asarray(self.value_scale))))
-        require(smallest > SMALLEST, f"value_scale is {self.value_scale}; LN divides by a norm that would be 0 in float32.")
+        require(
+            smallest > SMALLEST, f"value_scale is {self.value_scale}; LN divides by a norm that would be 0 in float32."
+        )
 
     def init(self, key: Key[Array, ""], world: World) -> ResidualTransformer:
         """Three random d × d matrices."""
         shape = (world.columns, world.columns)
         scales = (self.attention_scale, self.attention_scale, self.value_scale)
         keys = jax.random.split(key, 3)
-        return ResidualTransformer(*(scale * jax.random.normal(k, shape) for scale, k in zip(scales, keys, strict=True)))
+        return ResidualTransformer(
+            *(scale * jax.random.normal(k, shape) for scale, k in zip(scales, keys, strict=True))
+        )

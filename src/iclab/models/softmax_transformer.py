@@ -2,7 +2,8 @@
 
     F(Ψ; P) = aᵀ ReLU( W_O Σ_{i≤l} W_V p_i · softmax_i( (W_K p_i)ᵀ W_Q p_query ) )
 
-The sum runs over the l contexts, not the query (`attend_to_query` adds it). The readout a is drawn once and never trained.
+The sum runs over the l contexts, not the query (`attend_to_query` adds it). The readout a is drawn once and never
+trained.
 
 | code | letter | space |
 |---|---|---|
@@ -26,7 +27,9 @@ from iclab.worlds import World
 
 
 class SoftmaxTrace(eqx.Module):
-    """What happened inside: attention over the contexts, the value Σ W_V p_i attn_i, and W_O times it, before the ReLU."""
+    """What happened inside: attention over the contexts, the value Σ W_V p_i attn_i, and W_O times it, before the
+    ReLU.
+    """
 
     attention: Float[Array, " contexts"]
     value: Float[Array, " value_width"]
@@ -44,7 +47,9 @@ class SoftmaxTransformer(eqx.Module):
     attend_to_query: bool = eqx.field(static=True, default=False)
 
     def __call__(self, prompt: Prompt) -> tuple[Float[Array, ""], SoftmaxTrace]:
-        """F(Ψ; P), contracted in the cheap order: W_KᵀW_Q and W_O W_V once for all prompts of a batch, values after pooling."""
+        """F(Ψ; P), contracted in the cheap order: W_KᵀW_Q and W_O W_V once for all prompts of a batch, values after
+        pooling.
+        """
         view = prompt.view()
         keys, queries, values = (view.read(w) for w in (self.key_weights, self.query_weights, self.value_weights))
         seen = prompt.present if self.attend_to_query else prompt.shown()
@@ -52,7 +57,8 @@ class SoftmaxTransformer(eqx.Module):
         pooled = view.pool(attention)
         value = values @ pooled
         preactivation = (self.output_weights @ values) @ pooled
-        # ReLU(z) = (z + |z|)/2 (with slope 1/2 at 0 exactly) and a sum in place of a product: what the compiler fuses; a NaN
+        # ReLU(z) = (z + |z|)/2 (with slope 1/2 at 0 exactly) and a sum in place of a product: what the compiler fuses;
+        # a NaN
         # stays one, unlike in a select.
         output = jnp.sum(jax.lax.stop_gradient(self.readout) * 0.5 * (preactivation + jnp.abs(preactivation)))
         return output, SoftmaxTrace(attention[:-1], value, preactivation)

@@ -1,9 +1,9 @@
 """Where the attention goes.
 
-Technique: sum the attention weights over groups of context tokens that the prompt's truth defines. Intuition: a model that
-answers by looking up examples like the query puts its mass on N*, the contexts that carry the query's pattern. Limit: mass is
-an average; it says nothing of what is done with the tokens that are read. In a deep model a token of a later layer holds what
-earlier layers brought to it, so that its own pattern is not all that is read there.
+Technique: sum the attention weights over groups of context tokens that the prompt's truth defines. Intuition: a model
+that answers by looking up examples like the query puts its mass on N*, the contexts that carry the query's pattern.
+Limit: mass is an average; it says nothing of what is done with the tokens that are read. In a deep model a token of a
+later layer holds what earlier layers brought to it, so that its own pattern is not all that is read there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What linear attention and Mamba's gate do with each context example, layer by layer, at the query.
 
-Technique: the score p_iᵀ W_Bᵀ W_C p_query and the gate G_{i,l+1} of each example, summed or averaged over groups that the
-prompt's truth defines: the query's pattern or another, outlier or clean, near the query or far from it. Scores are not
-normalised, so sums may be negative; a gate is a number in [0, 1] that multiplies a score. Averages over a group that a prompt
-may not contain come as a sum and a count, to be divided after the expectation.
+Technique: the score p_iᵀ W_Bᵀ W_C p_query and the gate G_{i,l+1} of each example, summed or averaged over groups that
+the prompt's truth defines: the query's pattern or another, outlier or clean, near the query or far from it. Scores are
+not normalised, so sums may be negative; a gate is a number in [0, 1] that multiplies a score. Averages over a group
+that a prompt may not contain come as a sum and a count, to be divided after the expectation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from iclab.prompts import Prompt
 
 
 def attention_sums(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str, Array]:
-    """Σ_{i in N_1} and Σ_{i not in N_1} of the attention scores (Corollary 1, Figs. 2 and 4 of mamba-outliers), per layer."""
+    """Σ_{i in N_1} and Σ_{i not in N_1} of the attention scores (Corollary 1, Figs. 2 and 4 of mamba-outliers), per
+    layer.
+    """
     _, trace = model(prompt)
     same = prompt.matches_query()
     other = prompt.present[:-1] & ~same
@@ -28,7 +30,8 @@ def attention_sums(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str
 
 
 def gate_profile(model: Mamba, prompt: Prompt) -> dict[str, Array]:
-    """Gates by distance to the query, of outlier and of clean examples, and of the j-th closest clean one (Corollary 2).
+    """Gates by distance to the query, of outlier and of clean examples, and of the j-th closest clean one (Corollary
+    2).
 
     The first entry of an axis "distance" or "rank" is the closest. `*_sum` over `*_count` is the average.
     """

@@ -1,7 +1,8 @@
 """What each MLP neuron reads: the rows r_i of W_O W_V, split into their feature part and their label part.
 
-Intuition: a neuron that decodes labels points along ±q in its label part, with the sign of its readout weight, and treats all
-relevant patterns alike in its feature part. Limit: an angle says nothing for a neuron of tiny norm, so norms come along.
+Intuition: a neuron that decodes labels points along ±q in its label part, with the sign of its readout weight, and
+treats all relevant patterns alike in its feature part. Limit: an angle says nothing for a neuron of tiny norm, so norms
+come along.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def _cosine(rows: Float[Array, "n d"], direction: Float[Array, " d"]) -> Float[A
 def neuron_directions(model: SoftmaxTransformer, world: Classification) -> dict[str, Array]:
     """Norm ‖r_i‖, and norm and cosine of both parts (Theorem 3.7, Proposition 4.5, Figs. 2C and 2D of nonlinear-icl).
 
-    The feature part is compared with μ̄, the mean relevant pattern; the label part with q for a_i > 0 and -q for a_i < 0.
+    The feature part is compared with μ̄, the mean relevant pattern; the label part with q for a_i > 0 and -q for a_i <
+    0.
     """
     neurons = model.neurons()
     feature, label = neurons[:, : world.feature_columns], neurons[:, world.feature_columns :]
@@ -40,15 +42,18 @@ def neuron_directions(model: SoftmaxTransformer, world: Classification) -> dict[
 
 
 def contributions(model: SoftmaxTransformer, prompt: Prompt, features: int) -> dict[str, Array]:
-    """Proposition 2 and Fig. 1b of feature-selection: what the label part adds to each pre-activation, and the feature part.
+    """Proposition 2 and Fig. 1b of feature-selection: what the label part adds to each pre-activation, and the feature
+    part.
 
-    Two readings. "printed_": as (10) prints it, coordinates of W_O against the same coordinates of the value sa(Ψ, P), all
-    neurons. "own_": the contributions of the label and the feature embeddings, r_i = row i of W_O W_V against the pooled
-    column, over the neurons whose readout has the sign of the prompt's label. They differ because training W_V mixes label
-    content into all coordinates of the value, and because a neuron that votes for the other label is driven far below 0.
+    Two readings. "printed_": as (10) prints it, coordinates of W_O against the same coordinates of the value sa(Ψ, P),
+    all neurons. "own_": the contributions of the label and the feature embeddings, r_i = row i of W_O W_V against the
+    pooled column, over the neurons whose readout has the sign of the prompt's label. They differ because training W_V
+    mixes label content into all coordinates of the value, and because a neuron that votes for the other label is driven
+    far below 0.
 
     (10) is asked to hold by more than ξ = 1/√m, the scale of W_O at the start: half of all neurons satisfy the bare
-    inequality before any training. `rest` is the mean |pre-activation| of the neurons for which it does not hold, over ξ.
+    inequality before any training. `rest` is the mean |pre-activation| of the neurons for which it does not hold, over
+    ξ.
     """
     _, trace = model(prompt)
     scale = model.output_weights.shape[0] ** -0.5

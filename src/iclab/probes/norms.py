@@ -1,8 +1,8 @@
 """How strongly queries and keys respond to patterns.
 
-Technique: apply W_Q and W_K to tokens or to bare patterns and take norms and components. The key space R^{m_a} is compared
-with the feature space through its first d_X coordinates, where the initialisation δI puts them; directions learned outside
-these coordinates count in the norm but not in any component.
+Technique: apply W_Q and W_K to tokens or to bare patterns and take norms and components. The key space R^{m_a} is
+compared with the feature space through its first d_X coordinates, where the initialisation δI puts them; directions
+learned outside these coordinates count in the norm but not in any component.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from iclab.worlds.classification import Classification
 def projections(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
     """Proposition 4.1 and Fig. 2A of nonlinear-icl, for W_Q p_query and, averaged over the contexts, for W_K p_i.
 
-    `*_norm` is ‖W p‖, `*_along` is |[XDR(p)ᵀ/‖XDR(p)‖, 0ᵀ] W p| with XDR(p) the token's own relevant pattern, `*_across` the
-    largest such component along any other pattern of the dictionary (relevant or irrelevant).
+    `*_norm` is ‖W p‖, `*_along` is |[XDR(p)ᵀ/‖XDR(p)‖, 0ᵀ] W p| with XDR(p) the token's own relevant pattern,
+    `*_across` the largest such component along any other pattern of the dictionary (relevant or irrelevant).
     """
     tokens = prompt.tokens()
     features = prompt.feature_columns
@@ -44,7 +44,9 @@ def projections(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
 
 
 def pattern_norms(model: SoftmaxTransformer, world: Classification) -> dict[str, Array]:
-    """Mean ‖W_Q μ_j‖, ‖W_K μ_j‖ over relevant and ‖W_Q ν_l‖, ‖W_K ν_l‖ over irrelevant patterns (feature-selection, Fig. 1a)"""
+    """Mean ‖W_Q μ_j‖, ‖W_K μ_j‖ over relevant and ‖W_Q ν_l‖, ‖W_K ν_l‖ over irrelevant patterns (feature-selection,
+    Fig. 1a)
+    """
     rows = jnp.arange(world.dictionary.shape[0])
     relevant = rows < world.relevant_patterns
     irrelevant = (rows >= world.relevant_patterns) & (rows < world.relevant_patterns + world.irrelevant_patterns)

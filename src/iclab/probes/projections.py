@@ -1,8 +1,8 @@
 """What the weights of the residual Transformer do to concepts: projections of W_V and of W_QᵀW_K on a, b and ν.
 
-Technique: bilinear forms uᵀ W_V u' and (W_Q u)ᵀ(W_K u') on the dictionary's own directions (Figs. 2-4 (c, d), Lemmas 4.1-4.3 of
-vector-arithmetic). A diagonal entry says how strongly a concept is passed on or attended to, an off-diagonal one how strongly
-it is turned into another. Limit: directions outside the dictionary are not looked at.
+Technique: bilinear forms uᵀ W_V u' and (W_Q u)ᵀ(W_K u') on the dictionary's own directions (Figs. 2-4 (c, d), Lemmas
+4.1-4.3 of vector-arithmetic). A diagonal entry says how strongly a concept is passed on or attended to, an off-diagonal
+one how strongly it is turned into another. Limit: directions outside the dictionary are not looked at.
 """
 
 from __future__ import annotations

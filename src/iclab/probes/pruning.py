@@ -1,7 +1,8 @@
 """Removing MLP neurons: rows of W_O, by the norm of r_i (row i of W_O W_V) or at random (Section 2.4, Theorem 3.7).
 
-A removed row is set to zero, which gives the same output as leaving it out: ReLU(0) = 0. In GPT-2 a neuron is a column of an
-MLP's first matrix, its norm is that of this column, and it is removed by the row of the second matrix through which it speaks.
+A removed row is set to zero, which gives the same output as leaving it out: ReLU(0) = 0. In GPT-2 a neuron is a column
+of an MLP's first matrix, its norm is that of this column, and it is removed by the row of the second matrix through
+which it speaks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ SMALLEST, RANDOM, LARGEST, BELOW = range(4)
 
 
 class Pruning(eqx.Module):
-    """Which neurons go: the `amount` fraction with smallest norm, at random, with largest norm, or all below `amount`."""
+    """Which neurons go: the `amount` fraction with smallest norm, at random, with largest norm, or all below
+    `amount`.
+    """
 
     order: Int[Any, "*jobs"]
     amount: Float[Any, "*jobs"]

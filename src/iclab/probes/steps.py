@@ -1,7 +1,8 @@
-"""Which reasoning steps the attention looks at: four groups of columns, by pattern and by step (Fig. 5 of chain-of-thought).
+"""Which reasoning steps the attention looks at: four groups of columns, by pattern and by step (Fig. 5 of
+chain-of-thought).
 
-The query asks for step k with input z_{k-1}. A column that is step k of some example and has the same input can be copied from;
-one of another step or with another input misleads. Limit: masses are averages over prompts and steps.
+The query asks for step k with input z_{k-1}. A column that is step k of some example and has the same input can be
+copied from; one of another step or with another input misleads. Limit: masses are averages over prompts and steps.
 """
 
 from __future__ import annotations

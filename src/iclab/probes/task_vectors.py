@@ -1,8 +1,8 @@
 """The task vector h_0: where it points, whether it comes without a query, and whether it works for other queries.
 
-Technique: cosines of h_0 with the dictionary's directions on fresh prompts; h_0 from the demonstrations alone, with the last
-label in the query's place; h_0 added to other words of the same co-task. A model that adds the right task vector to a word
-answers with the word's label, whatever the word.
+Technique: cosines of h_0 with the dictionary's directions on fresh prompts; h_0 from the demonstrations alone, with the
+last label in the query's place; h_0 added to other words of the same co-task. A model that adds the right task vector
+to a word answers with the word's label, whatever the word.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def task_vector_cosines(model: ResidualTransformer, prompt: Prompt) -> dict[str,
 def task_vector_uses(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
     """Proposition 3.3's two bonuses: h_0 without a query word, and h_0 added to other words of the same co-task.
 
-    Without a query the prompt ends with the last label, which takes the query's place (for ICL prompts). The other words are
-    0.1a ± b of the co-task, both signs, with the noise of this prompt's first and second token.
+    Without a query the prompt ends with the last label, which takes the query's place (for ICL prompts). The other
+    words are 0.1a ± b of the co-task, both signs, with the noise of this prompt's first and second token.
     """
     assert prompt.answers is not None and prompt.noise is not None
     tokens = prompt.tokens()
@@ -60,7 +60,9 @@ def task_vector_uses(model: ResidualTransformer, prompt: Prompt) -> dict[str, Ar
 
 
 def mixture_weights(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
-    """Eq. (8): projections of h_0 on the a's, from the query's co-task on; with several co-tasks it is a positive mixture."""
+    """Eq. (8): projections of h_0 on the a's, from the query's co-task on; with several co-tasks it is a positive
+    mixture.
+    """
     _, trace = model(prompt)
     count = _concepts(prompt)
     projection = prompt.dictionary[:count] @ trace.task_vector
@@ -69,7 +71,9 @@ def mixture_weights(model: ResidualTransformer, prompt: Prompt) -> dict[str, Arr
 
 
 def static_offset_error(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
-    """A static word-vector baseline beside the model: the mean label minus the mean word of the prompt, added to the query."""
+    """A static word-vector baseline beside the model: the mean label minus the mean word of the prompt, added to the
+    query.
+    """
     assert prompt.answers is not None
     tokens = prompt.tokens()
     words, labels = tokens[:-1:2], tokens[1:-1:2]

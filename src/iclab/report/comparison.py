@@ -1,4 +1,4 @@
-"""Two runs side by side: what was set differently, which verdicts changed, which intervals moved."""
+"""Two runs side by side: what was set differently, which answers changed, which intervals moved."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from iclab.report.page import number, template
+from iclab.settings import flat
 
 ABOUT = ("profile", "seeds", "version", "source")
 
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One of the two runs: its name, its manifest, its claims."""
+    """One of the two runs: its name, its manifest, its statements."""
 
     name: str
     manifest: Mapping[str, Any]
-    claims: Sequence[Mapping[str, Any]]
+    statements: Sequence[Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A setting, a verdict or a rule that is not the same."""
+    """A setting, an answer or a rule that is not the same."""
 
     where: str
     name: str
@@ -36,22 +37,22 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Shift:
-    """A check whose two intervals have nothing in common."""
+    """A part whose two intervals have nothing in common."""
 
-    claim: str
-    check: str
+    statement: str
+    part: str
     first: Mapping[str, Any]
     second: Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What differs between two runs. `equal` claims have the same numbers to the last digit."""
+    """What differs between two runs. `equal` statements have the same numbers to the last digit."""
 
     first: Side
     second: Side
     settings: tuple[Difference, ...]
-    verdicts: tuple[Difference, ...]
+    answers: tuple[Difference, ...]
     rules: tuple[Difference, ...]
     shifts: tuple[Shift, ...]
     only_first: tuple[str, ...]
@@ -61,28 +62,46 @@ class Comparison:
 
 
 def compare(first: Side, second: Side) -> Comparison:
-    """Claims are matched by id, checks by name."""
-    here, there = ({claim["id"]: claim for claim in side.claims} for side in (first, second))
+    """Statements are matched by id, parts by reading and name."""
+    here, there = ({statement["id"]: statement for statement in side.statements} for side in (first, second))
     both = [name for name in here if name in there]
-    verdicts, rules, shifts, equal = [], [], [], 0
+    answers, rules, shifts, equal = [], [], [], 0
     for name in both:
         one, two = here[name], there[name]
-        if one["verdict"] != two["verdict"]:
-            verdicts.append(Difference(name, str(two["decided_by"]), str(one["verdict"]), str(two["verdict"])))
-        others = {check["name"]: check for check in two["checks"]}
-        for check in one["checks"]:
-            other = others.get(check["name"])
-            if other is None:
-                continue
-            if check["rule"] != other["rule"]:
-                rules.append(Difference(name, check["name"], check["rule"], other["rule"]))
-            if _apart(check, other):
-                shifts.append(Shift(name, check["name"], check, other))
-        equal += [check["values"] for check in one["checks"]] == [check["values"] for check in two["checks"]]
+        if one["answer"] != two["answer"]:
+            answers.append(Difference(name, two["words"], str(one["answer"]), str(two["answer"])))
+        parts, others = _parts(one), _parts(two)
+        for part in (part for part in parts if part in others):
+            before, after = parts[part], others[part]
+            if before["rule"] != after["rule"]:
+                rules.append(Difference(name, part, before["rule"], after["rule"]))
+            if _apart(before, after):
+                shifts.append(Shift(name, part, before, after))
+        numbers = [
+            {part: (entry["values"], entry["measured"]) for part, entry in own.items()} for own in (parts, others)
+        ]
+        equal += numbers[0] == numbers[1]
     return Comparison(
-        first, second, tuple(_settings(first, second)), tuple(verdicts), tuple(rules), tuple(shifts),
-        tuple(name for name in here if name not in there), tuple(name for name in there if name not in here), len(both), equal,
-    )  # fmt: skip
+        first,
+        second,
+        tuple(_settings(first, second)),
+        tuple(answers),
+        tuple(rules),
+        tuple(shifts),
+        tuple(name for name in here if name not in there),
+        tuple(name for name in there if name not in here),
+        len(both),
+        equal,
+    )
+
+
+def _parts(statement: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The parts of a statement by reading and name."""
+    return {
+        f"{reading['name']}: {part['name']}" if reading["name"] else part["name"]: part
+        for reading in statement["readings"]
+        for part in reading["parts"]
+    }
 
 
 def _apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
@@ -105,15 +124,19 @@ def _settings(first: Side, second: Side) -> list[Difference]:
     found += [Difference(name, "source", digests[0][name], digests[1][name]) for name in both]
     before, after = one.get("settings", {}), two.get("settings", {})
     for paper in (paper for paper in before if paper in after):
-        names = dict.fromkeys([*before[paper], *after[paper]])
-        pairs = ((name, before[paper].get(name), after[paper].get(name)) for name in names)
+        old_values, new_values = flat(before[paper]), flat(after[paper])
+        pairs = ((name, old_values.get(name), new_values.get(name)) for name in old_values | new_values)
         found += [Difference(paper, name, old, new) for name, old, new in pairs if old != new]
     return found
 
 
 def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]) -> None:
     """The comparison in a terminal, one line per difference."""
-    out.print(f"[bold]1[/] {escape(found.first.name)}\n[bold]2[/] {escape(found.second.name)}", highlight=False, soft_wrap=True)
+    out.print(
+        f"[bold]1[/] {escape(found.first.name)}\n[bold]2[/] {escape(found.second.name)}",
+        highlight=False,
+        soft_wrap=True,
+    )
 
     def section(title: str, lines: Sequence[str]) -> None:
         if lines:
@@ -121,18 +144,21 @@ def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]
             for line in lines:
                 out.print(f"  {line}", highlight=False, soft_wrap=True)
 
-    section("settings", [f"{d.where} {d.name}: {escape(str(d.first))} → {escape(str(d.second))}" for d in found.settings])
     section(
-        "verdicts",
+        "settings", [f"{d.where} {d.name}: {escape(str(d.first))} → {escape(str(d.second))}" for d in found.settings]
+    )
+    section(
+        "answers",
         [
-            f"{escape(d.where)}: [{colours[d.first]}]{d.first}[/] → [{colours[d.second]}]{d.second}[/] [dim]{escape(d.name)}[/]"
-            for d in found.verdicts
+            f"{escape(d.where)}: [{colours[d.first]}]{d.first}[/] → [{colours[d.second]}]{d.second}[/] "
+            f"[dim]{escape(d.name)}[/]"
+            for d in found.answers
         ],
     )
     section("rules", [escape(f"{d.where}, {d.name}: {d.first} → {d.second}") for d in found.rules])
     section(
         "intervals that moved",
-        [escape(f"{s.claim}, {s.check}: {_interval(s.first)} → {_interval(s.second)}") for s in found.shifts],
+        [escape(f"{s.statement}, {s.part}: {_interval(s.first)} → {_interval(s.second)}") for s in found.shifts],
     )
     section("only in 1", [escape(name) for name in found.only_first])
     section("only in 2", [escape(name) for name in found.only_second])
@@ -142,13 +168,13 @@ def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]
 def summary(found: Comparison) -> str:
     """The comparison in a sentence."""
     return (
-        f"{found.shared} claims in both, {found.equal} with equal numbers; {len(found.verdicts)} verdicts changed, "
+        f"{found.shared} statements in both, {found.equal} with equal numbers; {len(found.answers)} answers changed, "
         f"{len(found.shifts)} intervals moved apart, {len(found.settings)} settings differ."
     )
 
 
-def _interval(check: Mapping[str, Any]) -> str:
-    return f"{number(check['measured'])} [{number(check['low'])}, {number(check['high'])}]"
+def _interval(part: Mapping[str, Any]) -> str:
+    return f"{number(part['measured'])} [{number(part['low'])}, {number(part['high'])}]"
 
 
 def render_comparison(found: Comparison) -> str:

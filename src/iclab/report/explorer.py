@@ -1,7 +1,7 @@
 """The mechanism explorer: what happens inside a trained model on one prompt, along training.
 
-Charts are Vega-Lite, written with Altair. The page holds the library once, and every explorer's numbers as flat lists; its
-script cuts out the part that is chosen and hands it to the charts.
+Charts are Vega-Lite, written with Altair. The page holds the library once, and every explorer's numbers as flat lists;
+its script cuts out the part that is chosen and hands it to the charts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import vl_convert
 from markupsafe import Markup
 
+from iclab.authoring.exploration import Exploration, Panel
 from iclab.drawing import COLOURS
-from iclab.papers.exploration import Exploration, Panel
 
 HEIGHT = 170
 SERIES = [f"var(--figure-series-{number})" for number in range(1, len(COLOURS) + 1)]
@@ -27,7 +27,8 @@ CONFIG = {
     "view": {"stroke": None},
     "axis": {
         "labelColor": "var(--figure-soft)", "titleColor": "var(--figure-soft)", "gridColor": "var(--figure-grid)",
-        "domainColor": "var(--figure-ink)", "tickColor": "var(--figure-ink)", "titleFontWeight": "normal", "labelAngle": 0,
+        "domainColor": "var(--figure-ink)", "tickColor": "var(--figure-ink)", "titleFontWeight": "normal",
+    "labelAngle": 0,
     },
     "legend": {"labelColor": "var(--figure-ink)", "orient": "top", "title": None, "labelLimit": 400, "columns": 2},
     "title": {"color": "var(--figure-ink)", "anchor": "start", "fontSize": 13},
@@ -49,7 +50,10 @@ def content(shown: Exploration) -> Markup:
         "said": _texts(shown.said),
         "shape": list(shown.said.shape),
         "panels": [_panel(panel) for panel in shown.panels],
-        "lines": {"values": {name: _numbers(values) for name, values in shown.lines.items()}, "chart": _line_chart(shown)},
+        "lines": {
+            "values": {name: _numbers(values) for name, values in shown.lines.items()},
+            "chart": _line_chart(shown),
+        },
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -68,7 +72,9 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _bar_chart(panel: Panel, groups: list[str]) -> dict[str, Any]:
-    """Bars over items with what each shows below it; the scale holds over the whole training, so that growth can be seen."""
+    """Bars over items with what each shows below it; the scale holds over the whole training, so that growth can be
+    seen.
+    """
     finite = panel.values[np.isfinite(panel.values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     base = alt.Chart(alt.NamedData(name="items"), title=panel.title, width="container", height=HEIGHT)
@@ -76,7 +82,11 @@ def _bar_chart(panel: Panel, groups: list[str]) -> dict[str, Any]:
         x=alt.X("item:O", title=panel.items, axis=alt.Axis(labelExpr="split(datum.label, '|')[1]", labelOverlap=True)),
         y=alt.Y("value:Q", title=panel.axis, scale=alt.Scale(domain=[min(0.0, low), max(0.0, high) or 1.0])),
         color=alt.Color("group:N", scale=alt.Scale(domain=groups, range=SERIES[: len(groups)])),
-        tooltip=[alt.Tooltip("name:N", title=panel.items), "group:N", alt.Tooltip("value:Q", title=panel.axis, format=".3g")],
+        tooltip=[
+            alt.Tooltip("name:N", title=panel.items),
+            "group:N",
+            alt.Tooltip("value:Q", title=panel.axis, format=".3g"),
+        ],
     )
     return _spec(bars)
 
@@ -88,7 +98,9 @@ def _line_chart(shown: Exploration) -> dict[str, Any]:
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     x = alt.X("step:Q", title="training step", scale=alt.Scale(domain=[shown.steps[0], shown.steps[-1]], nice=False))
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[min(low, 0.0), max(high, 0.0) or 1.0]))
-    colour = alt.Color("name:N", scale=alt.Scale(domain=names, range=SERIES[: len(names)]), legend=alt.Legend(columns=1))
+    colour = alt.Color(
+        "name:N", scale=alt.Scale(domain=names, range=SERIES[: len(names)]), legend=alt.Legend(columns=1)
+    )
     along = alt.Chart(alt.NamedData(name="along")).mark_line().encode(x=x, y=y, color=colour)
     now = alt.Chart(alt.NamedData(name="now"))
     rule = now.mark_rule(strokeDash=[4, 3], color="var(--figure-soft)").encode(x=x)

@@ -8,7 +8,7 @@ import io
 from matplotlib.figure import Figure
 
 from iclab.drawing import finish
-from iclab.report.reading import in_words, points, to_csv
+from iclab.report.figure_numbers import in_words, points, to_csv
 
 FORMATS = ("svg", "pdf", "png")  # that a figure can be drawn in
 

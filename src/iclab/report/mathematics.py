@@ -9,7 +9,8 @@ import re
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
-# One letter with a subscript (l_ts, W_Q, z_{k-1}), a number (M1), a star (N*), a power (M1^-C, η^(-1/2)) or a prime (α', M').
+# One letter with a subscript (l_ts, W_Q, z_{k-1}), a number (M1), a star (N*), a power (M1^-C, η^(-1/2)) or a prime
+# (α', M').
 LETTER = re.compile(
     r"(?<![\w_])(?P<base>[A-Za-zΑ-ω])"
     r"(?:_(?:\{(?P<braced>[^{}]+)\}|(?P<sub>[A-Za-z0-9]+))|(?P<digit>[12])(?!\w)|(?P<star>\*))?"
@@ -26,7 +27,8 @@ def equation(latex: str) -> Markup:
 
 
 def inline(text: str) -> Markup:
-    """Plain text in which letters with subscripts, stars and primes are set as mathematics; everything else is shown as it is.
+    """Plain text in which letters with subscripts, stars and primes are set as mathematics; everything else is shown as
+    it is.
 
     >>> str(inline("l_ts < 5 & step_size"))
     '<math><msub><mi>l</mi><mi>ts</mi></msub></math> &lt; 5 &amp; step_size'

@@ -4,27 +4,27 @@
   const byId = (id) => document.getElementById(id);
 
   // Filters.
-  const form = byId("claims"), search = byId("search"), which = byId("which");
-  const claims = all("article.claim").map((node) => ({
-    node, id: node.id, verdict: node.dataset.verdict, paper: node.closest("section").dataset.paper,
+  const form = byId("statements"), search = byId("search"), which = byId("which");
+  const statements = all("article.statement").map((node) => ({
+    node, id: node.id, answer: node.dataset.answer, paper: node.closest("section").dataset.paper,
     text: `${node.id} ${node.querySelector(".said").textContent} ${node.querySelector(".found").textContent}`.toLowerCase(),
   }));
-  const verdicts = () => all("input[type=checkbox]:checked", form).map((box) => box.value);
+  const answers = () => all("input[type=checkbox]:checked", form).map((box) => box.value);
   const filter = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean), chosen = verdicts();
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean), chosen = answers();
     const active = Boolean(words.length || chosen.length || which.value);
     const visible = new Set();
-    for (const claim of claims) {
-      const fits = (!which.value || claim.paper === which.value) && (!chosen.length || chosen.includes(claim.verdict))
-        && words.every((word) => claim.text.includes(word));
-      claim.node.hidden = !fits;
-      if (fits) visible.add(claim.id);
+    for (const entry of statements) {
+      const fits = (!which.value || entry.paper === which.value) && (!chosen.length || chosen.includes(entry.answer))
+        && words.every((word) => entry.text.includes(word));
+      entry.node.hidden = !fits;
+      if (fits) visible.add(entry.id);
     }
-    for (const figure of all("figure[data-claims]")) {
-      figure.hidden = active && !figure.dataset.claims.split(" ").some((id) => visible.has(id));
+    for (const figure of all("figure[data-statements]")) {
+      figure.hidden = active && !figure.dataset.statements.split(" ").some((id) => visible.has(id));
     }
-    for (const section of all("section.paper")) section.hidden = !all("article.claim", section).some((node) => !node.hidden);
-    byId("shown").textContent = active ? `${visible.size} of ${claims.length} claims` : `${claims.length} claims`;
+    for (const section of all("section.paper")) section.hidden = !all("article.statement", section).some((node) => !node.hidden);
+    byId("shown").textContent = active ? `${visible.size} of ${statements.length} statements` : `${statements.length} statements`;
     byId("nothing").hidden = visible.size > 0;
   };
   form.addEventListener("input", filter);
@@ -35,18 +35,18 @@
     button.addEventListener("click", () => {
       which.value = button.dataset.paper;
       search.value = "";
-      for (const box of all("input[type=checkbox]", form)) box.checked = box.value === button.dataset.verdict;
+      for (const box of all("input[type=checkbox]", form)) box.checked = box.value === button.dataset.answer;
       filter();
       form.scrollIntoView();
     });
   }
 
-  // A link to a claim opens it, and shows it if a filter hides it.
+  // A link to a statement opens it, and shows it if a filter hides it.
   const follow = () => {
     const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     if (target.closest("[hidden]")) { form.reset(); setTimeout(() => { filter(); target.scrollIntoView(); }); }
-    const details = target.matches("details") ? target : target.matches("article.claim") && target.querySelector("details");
+    const details = target.matches("details") ? target : target.matches("article.statement") && target.querySelector("details");
     if (details) details.open = true;
     target.scrollIntoView();
   };

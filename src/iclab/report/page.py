@@ -1,7 +1,7 @@
 """The page: one self-contained index.html that works from a file, without any request.
 
-It is a function of what it shows. Styles and scripts are files beside this one, put into the page; what a claim says is always
-text, never markup.
+It is a function of what it shows. Styles and scripts are files beside this one, put into the page; what a statement
+says is always text, never markup.
 """
 
 from __future__ import annotations
@@ -20,16 +20,25 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from iclab.claims import Table
+from iclab.authoring.exploration import Exploration
+from iclab.authoring.paper import Paper
 from iclab.drawing import COLOURS
-from iclab.papers import PAPERS, Paper
-from iclab.papers.exploration import Exploration
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
+from iclab.report.formats import duration, number
 from iclab.report.mathematics import equation, inline
-from iclab.report.words import duration, number
+from iclab.statements import Table
+from iclab.tallies import Answer, tally
 
-VERDICTS = {"reproduced": "✓", "differs": "✕", "inconclusive": "≈", "not-attempted": "·"}
+SIGNS = {
+    Answer.holds: "✓",
+    Answer.holds_if: "✓",
+    Answer.in_part: "◐",
+    Answer.fails: "✕",
+    Answer.fails_in_scaling: "✕",
+    Answer.open: "?",
+    Answer.not_asked: "·",
+}
 # What the figures' own colours are called on the page, where a dark theme gives them other values.
 INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "soft", "#bbbbbb": "faint"} | {
     colour.lower(): f"series-{number}" for number, colour in enumerate(COLOURS, 1)
@@ -38,7 +47,7 @@ INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "sof
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """What a paper's part of the page shows beside its claims."""
+    """What a paper's part of the page shows beside its statements."""
 
     figures: Mapping[str, Drawn]
     tables: Mapping[str, Table]
@@ -49,21 +58,23 @@ class Section:
 def render_page(
     identity: Mapping[str, Any],
     environment: Mapping[str, Any],
-    claims: Sequence[Mapping[str, Any]],
+    statements: Sequence[Mapping[str, Any]],
     sections: Mapping[str, Section],
     seconds: float,
-    known: Mapping[str, Paper] = PAPERS,
+    known: Mapping[str, Paper],
 ) -> str:
-    """The HTML of a run: what it is, where it ran, its claims, and figures and tables by paper."""
+    """The HTML of a run: what it is, where it ran, its statements, and figures and tables by paper."""
     papers = []
     for paper in known.values():
-        own = [claim for claim in claims if claim["paper"] == paper.id]
+        own = [statement for statement in statements if statement["paper"] == paper.id]
         if own:
             papers.append(_paper(paper, own, sections[paper.id]))
     return template("page.html").render(
         papers=papers,
-        counts=_counts(claims),
-        total=len(claims),
+        counts=counted(_asked(statements)),
+        beyond=tally([statement for statement in statements if statement["beyond"]]),
+        total=len(statements),
+        untrained=[statement for statement in statements if statement["also_untrained"]],
         identity=identity,
         environment=environment,
         seconds=seconds,
@@ -72,29 +83,29 @@ def render_page(
     )
 
 
-def _paper(paper: Any, claims: Sequence[Mapping[str, Any]], section: Section) -> dict[str, Any]:
+def _paper(paper: Paper, statements: Sequence[Mapping[str, Any]], section: Section) -> dict[str, Any]:
     figures = {}
     for name, drawn in section.figures.items():
-        shown = [claim["id"] for claim in claims if claim["figure"] == name]
-        if shown:
+        about = [statement for statement in statements if statement["figure"] == name]
+        if about:
+            own = paper.figures[name].__doc__ if name in paper.figures else about[0]["statement"]
             figures[name] = {
                 "svg": Markup(themed(drawn.svg.decode(), f"{paper.id}-{name}")),
                 "pdf": base64.b64encode(drawn.pdf).decode(),
                 "csv": drawn.csv,
-                "caption": (paper.figures[name].__doc__ or name).strip(),
+                "caption": (own or name).strip(),
                 "words": drawn.words,
-                "claims": shown,
+                "statements": [statement["id"] for statement in about],
             }
-    common = [entry for entry in claims[0]["unstated"] if all(entry in claim["unstated"] for claim in claims)]
     return {
         "paper": paper,
-        "common": common if len(claims) > 1 else [],
+        "unstated": [str(entry) for entry in paper.unstated],
         "equation": equation(paper.equation) if paper.equation else None,
-        "claims": claims,
+        "groups": [group for group in _groups(statements) if group[1]],
         "figures": figures,
         "tables": section.tables,
         "seconds": section.seconds,
-        "counts": _counts(claims),
+        "counts": counted(_asked(statements)),
         "explorer": {"shown": inside, "content": content(inside)} if (inside := section.exploration) else None,
     }
 
@@ -119,13 +130,19 @@ def template(name: str) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_text),
     )
-    environment.globals |= {"verdicts": VERDICTS, "number": number, "duration": duration, "strip": strip, "source": _inlined}
-    environment.filters |= {"mathematics": inline}
+    environment.globals |= {"signs": SIGNS, "shown": shown, "strip": strip, "source": _inlined}
+    environment.globals |= {"number": number, "duration": duration}
+    environment.filters |= {"mathematics": inline, "slug": slug}
     return environment.get_template(name)
 
 
 def _text(name: str) -> str:
     return (resources.files("iclab.report") / name).read_text(encoding="utf-8")
+
+
+def slug(answer: str) -> str:
+    """An answer as the name of a style."""
+    return answer.replace(" ", "-")
 
 
 def _inlined(name: str) -> Markup:
@@ -136,13 +153,15 @@ def _inlined(name: str) -> Markup:
 def themed(svg: str, prefix: str) -> str:
     """An SVG to put inside HTML: with colours that follow the theme, and without what only costs time to load.
 
-    Ids stay where something refers to them, under names of this figure; coordinates lose the digits that no screen shows; the
-    font is named once; rules that would reach the rest of the page become attributes.
+    Ids stay where something refers to them, under names of this figure; coordinates lose the digits that no screen
+    shows; the font is named once; rules that would reach the rest of the page become attributes.
     """
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
     points = float((re.search(r'width="([\d.]+)pt"', body) or ["", "600"])[1])
-    size = f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # never too small to read, nor blown up
+    size = (
+        f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # never too small to read, nor blown up
+    )
     body = body.replace(
         "<svg ", f'<svg stroke-linejoin="round" font-family="DejaVu Sans, Verdana, sans-serif" style="{size}" ', 1
     )
@@ -168,13 +187,16 @@ def _rounded(coordinates: str) -> str:
 
 
 def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
-    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite value.
+    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite
+    value.
 
     Checks that are shown beside it share its scale.
     """
     rule = check.get("rule_low"), check.get("rule_high")
     values = [value for value in check["values"] if value is not None]
-    marks = [value for one in (check, *beside) for value in (one["low"], one["high"], one["measured"], *one["values"], *rule)]
+    marks = [
+        value for one in (check, *beside) for value in (one["low"], one["high"], one["measured"], *one["values"], *rule)
+    ]
     marks = [value for value in marks if value is not None]
     if check["measured"] is None or not marks:
         return None
@@ -196,6 +218,25 @@ def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) ->
     return found
 
 
-def _counts(claims: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    found = collections.Counter(str(claim["verdict"]) for claim in claims)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+def _asked(statements: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """What is counted: the papers' own statements; where there are none, those beyond them."""
+    return [statement for statement in statements if not statement["beyond"]] or statements
+
+
+def _groups(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """The paper's own statements, and those beyond it, under their headings."""
+    own = [statement for statement in statements if not statement["beyond"]]
+    return [("", own), ("Beyond the paper", [statement for statement in statements if statement["beyond"]])]
+
+
+def shown(statement: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part that a statement's strip shows: of the reading that its answer is about, the first that decided."""
+    about = next((r for r in statement["readings"] if r["answer"] == "holds"), statement["readings"][0])
+    other = [part for part in about["parts"] if part["outcome"] not in ("holds", "not asked")]
+    return (other or about["parts"])[0]
+
+
+def counted(statements: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many statements have which answer."""
+    found = collections.Counter(str(statement["answer"]) for statement in statements)
+    return {str(answer): found[str(answer)] for answer in Answer}

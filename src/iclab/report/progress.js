@@ -2,20 +2,19 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const rows = new Map([...document.querySelectorAll("article[data-id]")].map((row) => [row.dataset.id, row]));
-  const number = (value) => value === null || value === undefined ? "–" : Number(value).toPrecision(3).replace(/\.?0+(e|$)/, "$1");
   const show = (status) => {
     if (!status) return;
-    if (status.claims.some((claim) => !rows.has(claim.id))) { location.reload(); return; }
+    if (status.statements.some((entry) => !rows.has(entry.id))) { location.reload(); return; }
     byId("bar").value = status.fraction;
     byId("percent").textContent = `${Math.round(100 * status.fraction)} %`;
     byId("left").textContent = status.left;
     byId("what").textContent = status.going ? status.what : "the run has stopped; the same command with the same --out continues it";
-    for (const claim of status.claims) {
-      const row = rows.get(claim.id), chip = row.querySelector(".chip"), said = claim.verdict || claim.state;
+    for (const entry of status.statements) {
+      const row = rows.get(entry.id), chip = row.querySelector(".chip"), said = entry.answer || entry.state;
       chip.textContent = said;
-      chip.className = `chip ${said}`;
-      row.querySelector(".parts").textContent = `${claim.done} of ${claim.needs} experiments`;
-      if (claim.verdict) row.querySelector(".figures").textContent = `${number(claim.measured)} [${number(claim.low)}, ${number(claim.high)}]`;
+      chip.className = `chip ${said.replaceAll(" ", "-")}`;
+      row.querySelector(".parts").textContent = `${entry.done} of ${entry.needs} experiments`;
+      if (entry.answer) row.querySelector(".figures").textContent = entry.words;
     }
   };
   const events = new EventSource("events");

@@ -1,4 +1,4 @@
-"""The page of a run that is still going: how far it is, and its claims with their verdicts as they come."""
+"""The page of a run that is still going: how far it is, and its statements with their answers as they come."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from iclab.report.page import template
 
 def render_progress(identity: Mapping[str, Any], status: Mapping[str, Any] | None) -> str:
     """The HTML. It follows the run by the events of `iclab serve`, and becomes the finished page when there is one."""
-    claims = list(status["claims"]) if status else []
-    papers = {name: [claim for claim in claims if claim["paper"] == name] for name in dict.fromkeys(c["paper"] for c in claims)}
+    statements = list(status["statements"]) if status else []
+    names = dict.fromkeys(entry["paper"] for entry in statements)
+    papers = {name: [entry for entry in statements if entry["paper"] == name] for name in names}
     return template("progress.html").render(identity=identity, status=status, papers=papers)

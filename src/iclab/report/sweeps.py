@@ -28,8 +28,8 @@ def measure_of(data: xr.Dataset, measure: str | None) -> str:
 
 
 def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None) -> Figure | None:
-    """One panel per combination of the experiment's own settings (the first few), the last step of trainings; None if more than
-    two settings are swept.
+    """One panel per combination of the experiment's own settings (the first few), the last step of trainings; None if
+    more than two settings are swept.
     """
     swept = [name for name in swept if data.sizes[name] > 1] or swept[:1]
     if len(swept) > 2:
@@ -64,7 +64,8 @@ def _map(figure: Figure, axis: Any, values: xr.DataArray, swept: list[str]) -> N
     for set_ticks, name in ((axis.set_yticks, swept[0]), (axis.set_xticks, swept[1])):
         places = np.unique(np.linspace(0, mean.sizes[name] - 1, min(8, mean.sizes[name])).round().astype(int))
         labels = [
-            f"{value:g}" if isinstance(value, float | int | np.number) else str(value) for value in mean[name].values[places]
+            f"{value:g}" if isinstance(value, float | int | np.number) else str(value)
+            for value in mean[name].values[places]
         ]
         set_ticks(places, labels)
     axis.set_ylabel(swept[0].replace("_", " "))
@@ -72,7 +73,9 @@ def _map(figure: Figure, axis: Any, values: xr.DataArray, swept: list[str]) -> N
 
 
 def tables(data: xr.Dataset) -> dict[str, str]:
-    """The numbers as CSV, one file per set of dimensions: "results" for the most common, "results-neuron" for what has more."""
+    """The numbers as CSV, one file per set of dimensions: "results" for the most common, "results-neuron" for what has
+    more.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, values in data.data_vars.items():
         groups.setdefault(tuple(map(str, values.dims)), []).append(str(name))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from iclab.theory.theorem import Condition, Rate, SymbolsBase, Theorem
+from iclab.theorems import Condition, Rate, SymbolsBase, Theorem
 
 SIGNS = str.maketrans({"-": "−"})
 
@@ -31,7 +31,9 @@ def print_symbols(console: Console, paper: str, profile: str, symbols: SymbolsBa
 
 
 def print_theorem(console: Console, theorem: Theorem, letters: Mapping[str, str]) -> None:
-    """Heading, statement, conditions (those that fail in red, with the missing factor) and rates (with their exponents)."""
+    """Heading, statement, conditions (those that fail in red, with the missing factor) and rates (with their
+    exponents).
+    """
     held = sum(condition.satisfied for condition in theorem.conditions)
     count = f"{held} of {len(theorem.conditions)} conditions hold" if theorem.conditions else "no conditions"
     console.print()

@@ -1,7 +1,7 @@
 """Trainings kept in a run's folder, as plain .npz files.
 
-A file is replaced as a whole, so a run killed at any moment finds the last checkpoint or the one before. An .npz file checks
-its own content (CRC-32 of every array); one that is damaged is reported and the training begins anew.
+A file is replaced as a whole, so a run killed at any moment finds the last checkpoint or the one before. An .npz file
+checks its own content (CRC-32 of every array); one that is damaged is reported and the training begins anew.
 """
 
 from __future__ import annotations

@@ -10,23 +10,26 @@ from typing import Any
 
 import xarray as xr
 
+from iclab.authoring.paper import Experiment, Paper
 from iclab.devices import prepare_jax
 from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.experiments import Lab, NoSeedsError
-from iclab.papers import Paper, paper_from
-from iclab.report.words import duration
-from iclab.runs.changes import override
+from iclab.library import paper_from
+from iclab.report.formats import duration
+from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
 from iclab.runs.store import Store, from_bytes, model_files, source_digest, to_bytes
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
     """Experiments of one paper with some seeds: plain data that a worker elsewhere can be given.
 
-    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings.
+    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings,
+    and what a reading with settings of its own changes; `variant` is that reading's name. With `control` the
+    experiments are asked of untrained models too.
     """
 
     paper: str
@@ -36,6 +39,8 @@ class Job:
     changes: Mapping[str, str]
     seeds: tuple[int, ...]
     save_models: bool
+    variant: str = ""
+    control: bool = False
 
     @property
     def source(self) -> Paper:
@@ -49,39 +54,66 @@ class Job:
 
     @property
     def label(self) -> str:
-        """A name: a paper has two jobs where its explorer runs with fewer seeds."""
-        return f"{self.paper}-explorer" if self.experiments == ("explorer",) else self.paper
+        """A name: a paper has several jobs where a reading has its own settings or its explorer runs with fewer
+        seeds.
+        """
+        explorer = "-explorer" if self.experiments == ("explorer",) else ""
+        return f"{self.paper}{explorer}{f'@{self.variant}' if self.variant else ''}"
 
     @property
     def cost(self) -> float:
         """Its rough share of the time."""
         return sum(self.source.experiments[name].cost for name in self.experiments)
 
+    def result(self, experiment: str) -> str:
+        """Under which name an experiment's results are kept."""
+        return f"{self.paper}/{experiment}{f'@{self.variant}' if self.variant else ''}"
+
+    def lab(self, **more: Any) -> Lab:
+        """The bench on which its experiments run."""
+        return Lab(self.paper, self.settings, self.seeds, label=f"{self.variant}@" if self.variant else "", **more)
+
+
+CONTROL = "control/"  # begins the names of results of untrained models
+
 
 def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[str, xr.Dataset]:
-    """Every experiment's dataset by "paper/experiment". What the store has is not run again; trainings are checkpointed."""
-    results = {}
+    """Every experiment's dataset by "paper/experiment", and those of untrained models by "control/paper/experiment".
+
+    What the store has is not run again; trainings are checkpointed.
+    """
+    results: dict[str, xr.Dataset] = {}
     for job in jobs:
-        paper = job.source
-        lab = Lab(
-            job.paper, job.settings, job.seeds, engine=Engine(store.checkpoint), progress=progress.update,
-            on_trained=store.save_models if job.save_models else lambda trained: None,
-        )  # fmt: skip
+        save = store.save_models if job.save_models else lambda trained: None
+        lab = job.lab(engine=Engine(store.checkpoint), progress=progress.update, on_trained=save)
+        untrained = job.lab(engine=Engine(), progress=progress.update, untrained=True)
         for name in job.experiments:
-            label = f"{job.paper}/{name}"
-            kept = store.load_result(label)
-            if kept is not None:
-                progress.skip(label, paper.experiments[name].cost)
-                results[label] = kept
+            experiment, label = job.source.experiments[name], job.result(name)
+            wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]
+            kept = {place: data for place in wanted if (data := store.load_result(place)) is not None}
+            if len(kept) == len(wanted):
+                progress.skip(label, experiment.cost)
+                results |= kept
                 continue
-            progress.begin(label, paper.experiments[name].cost)
+            progress.begin(label, experiment.cost)
             began = time.perf_counter()
-            data = paper.experiments[name].run(lab)
-            seconds = time.perf_counter() - began
-            store.save_result(label, data, seconds)
-            results[label] = data.assign_attrs(seconds=seconds)
-            progress.end(label, duration(seconds))
+            for place in wanted:
+                bench = untrained if place.startswith(CONTROL) else lab
+                if place not in kept:
+                    kept[place] = timed(experiment, bench)
+                    store.save_result(place, kept[place], float(kept[place].attrs["seconds"]))
+                untrained.replay(lab.computed_outside)
+            lab.computed_outside.clear()
+            results |= kept
+            progress.end(label, duration(time.perf_counter() - began))
     return results
+
+
+def timed(experiment: Experiment, lab: Lab) -> xr.Dataset:
+    """An experiment's dataset, with the seconds that it took."""
+    began = time.perf_counter()
+    data = experiment.run(lab)
+    return data.assign_attrs(seconds=time.perf_counter() - began)
 
 
 def run_elsewhere(
@@ -116,39 +148,44 @@ def run_elsewhere(
     finally:
         for future in waiting:
             future.cancel()
+    return _joined(jobs, pieces, store)
+
+
+def _joined(jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]], store: Store) -> dict[str, xr.Dataset]:
+    """The pieces of every job put together along their seeds."""
     results = {}
     for job in jobs:
-        for name in job.experiments:
-            found_by = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
-            parts = [piece[name] for piece in found_by if name in piece]
+        by_seed = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
+        for label in dict.fromkeys(label for piece in by_seed for label in piece):
+            parts = [piece[label] for piece in by_seed if label in piece]
             joined = parts[0]
             if job.source.unit == "seed":
                 joined = xr.concat(
                     parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
                 )
-            label, seconds = f"{job.paper}/{name}", sum(float(part.attrs["seconds"]) for part in parts)
+            seconds = sum(float(part.attrs["seconds"]) for part in parts)
             store.save_result(label, joined, seconds)
             results[label] = joined.assign_attrs(seconds=seconds)
     return results
 
 
 def compute_piece(job: Job, digest: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """On a worker: netCDF files by experiment, and model files by name."""
+    """On a worker: netCDF files by name of the result, and model files by name."""
     same_source(digest)
     prepare_jax()
     models: dict[str, bytes] = {}
-    lab = Lab(
-        job.paper, job.settings, job.seeds,
-        on_trained=(lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None),
-    )  # fmt: skip
+    save = (lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None)
+    lab, untrained = job.lab(on_trained=save), job.lab(untrained=True)
     results = {}
     for name in job.experiments:
-        began = time.perf_counter()
         try:
-            data = job.source.experiments[name].run(lab)
+            results[job.result(name)] = to_bytes(timed(job.source.experiments[name], lab))
+            untrained.replay(lab.computed_outside)
+            lab.computed_outside.clear()
+            if job.control:
+                results[f"{CONTROL}{job.result(name)}"] = to_bytes(timed(job.source.experiments[name], untrained))
         except NoSeedsError:  # this experiment is for the first few seeds
             continue
-        results[name] = to_bytes(data.assign_attrs(seconds=time.perf_counter() - began))
     return results, models
 
 

@@ -1,4 +1,4 @@
-"""`iclab reproduce`: from ids to verdicts, figures and a page."""
+"""`iclab reproduce`: from ids to answers, figures and a page."""
 
 from __future__ import annotations
 
@@ -15,29 +15,37 @@ from typing import Any
 import xarray as xr
 from rich.console import Console
 
-from iclab.claims import Claim, judge
+from iclab.answers import SCHEMA
+from iclab.authoring.paper import PROFILES, Paper, variants
 from iclab.devices import clock, prepare_jax
 from iclab.errors import InputError, require
-from iclab.papers import PROFILES, Paper, library, select
+from iclab.library import library, select
 from iclab.report.figures import draw
+from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
-from iclab.report.words import duration
 from iclab.runs import status
-from iclab.runs.changes import check_names, check_profile, override
 from iclab.runs.jobs import Job, run_elsewhere, run_here
+from iclab.runs.judging import Judge, dry_run
+from iclab.runs.options import check_names, check_profile, override
 from iclab.runs.progress import resumable
 from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
-from iclab.runs.targets import settings_of
+from iclab.runs.sweep_target import settings_of
+from iclab.statements import Statement
 
+CLAIMS = "claims.json"
 EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A finished run: where it is, its claims as in claims.json, and its results as xarray datasets by "paper/experiment"."""
+    """A finished run: where it is, its statements as in claims.json, its results as xarray datasets by
+    "paper/experiment".
+
+    Results of untrained models are "control/paper/experiment".
+    """
 
     directory: Path
-    claims: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
     results: dict[str, xr.Dataset]
 
 
@@ -52,16 +60,17 @@ def reproduce(
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
-    """Run the experiments behind these claims (papers, claims, prefixes, a user's .py file; none: all) and judge them.
+    """Run the experiments behind these statements (papers, statements, prefixes, a user's .py file; none: all); answer
+    them.
 
-    `only` keeps the claims of one topic ("rates"). Results go to `out` (default: a new folder named after the time). A folder
-    in which the same run was interrupted is continued: finished experiments are not run again, and a training goes on from its
-    last checkpoint. With an `executor` (a process pool, a Dask cluster) every seed of every paper is a piece of work of its
-    own; the numbers are the same.
+    `only` keeps one group of statements: papers, theorems, figures or beyond. Results go to `out` (default: a new
+    folder named after the time). A folder in which the same run was interrupted is continued: finished experiments are
+    not run again, and a training goes on from its last checkpoint. With an `executor` (a process pool, a Dask cluster)
+    every seed of every paper is a piece of work of its own; the numbers are the same.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
-    chosen = {claim.paper for claim in select(names, only=only, papers=shelf.papers)}
+    chosen = {statement.paper for statement in select(names, only=only, papers=shelf.papers)}
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_profile(profile)
     count = PROFILES[profile].seeds if seeds is None else seeds
@@ -69,19 +78,24 @@ def reproduce(
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
-    claims = select(names, settings, only, shelf.papers)
+    statements = select(names, settings, only, shelf.papers)
+    if not PROFILES[profile].answers:
+        statements = [_at_one_size(statement) for statement in statements]
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
         console.print(f"{paper.id} left out: {sentence}.", markup=False, highlight=False, soft_wrap=True)
         papers.remove(paper)
         settings.pop(paper.id)
-        claims = [claim for claim in claims if claim.paper != paper.id]
+        statements = [statement for statement in statements if statement.paper != paper.id]
+    prepare_jax()
+    texts = {name: text for name, text in shelf.texts.items() if name in chosen}
     for paper in papers:
         paper.check(settings[paper.id])
-    prepare_jax()
+        if paper.id in texts:  # built-in statements are held to their experiments by the tests
+            dry_run(paper, settings[paper.id], [statement for statement in statements if statement.paper == paper.id])
     identity = {
-        "ids": sorted(claim.id for claim in claims) if ids or only else [],
+        "ids": sorted(_id(statement) for statement in statements) if ids or only else [],
         "profile": profile,
         "seeds": count,
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},
@@ -90,30 +104,23 @@ def reproduce(
         "version": importlib.metadata.version("iclab"),
         "source": source_digest(),  # results of other code are never mixed in
     }
-    texts = {name: text for name, text in shelf.texts.items() if name in chosen}
     places = {name: str(Path(shelf.files[name]).resolve()) for name in texts if name in shelf.files}
     if texts:
         identity |= {"texts": texts, "files": sorted(places)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
-    few = min(count, EXPLORED)
-
-    def job(paper: Paper, experiments: Sequence[str], seeds: int, save: bool) -> Job:
-        own = range(seeds if paper.unit == "seed" else 1)  # a given model is asked once
-        return Job(paper.id, texts.get(paper.id, ""), tuple(experiments), profile, changes, tuple(own), save)
-
-    jobs = [job(paper, _needed(paper, claims), count, save_models) for paper in papers]
-    explored = [p for p in papers if p.explore and {c.id for c in p.claims(settings[p.id])} <= {c.id for c in claims}]
-    jobs += [job(paper, ["explorer"], few, False) for paper in explored]
+    jobs = _jobs(
+        papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
+    )
     _same_files(directory, identity)
+    judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"places": places} if places else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-        cost, attempted = sum(job.cost for job in jobs), PROFILES[profile].verdicts
-        with status.WatchedProgress(console, cost, store, claims, attempted=attempted) as progress:
+        with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
-        console.print(f"[dim]judging {len(claims)} claims, drawing their figures[/]")
-        entries = _judge_and_draw(store, papers, claims, settings, results, profile, began)
+        console.print(f"[dim]judging {len(statements)} statements, drawing their figures[/]")
+        entries = _judge_and_draw(store, judge, statements, results, profile, began)
         store.forget_trainings()
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
@@ -121,74 +128,125 @@ def reproduce(
     return Run(directory, entries, results)
 
 
+def _at_one_size(statement: Statement) -> Statement:
+    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
+    kept = tuple(reading for reading in statement.readings if not reading.changes)
+    return dataclasses.replace(statement, readings=kept) if kept else statement
+
+
+def _id(statement: Statement) -> str:
+    """The id, with the reading where only one was asked for."""
+    reading = statement.readings[0].name
+    return f"{statement.id}[{reading}]" if len(statement.readings) == 1 and reading else statement.id
+
+
+def _jobs(
+    papers: Sequence[Paper],
+    statements: Sequence[Statement],
+    settings: Mapping[str, Any],
+    texts: Mapping[str, str],
+    like: Job,
+) -> list[Job]:
+    """What has to be run: every paper's experiments, once more where a reading has its own settings, and the
+    explorers.
+    """
+    jobs, explorers = [], []
+    for paper in papers:
+        own = [statement for statement in statements if statement.paper == paper.id]
+        needs = {need for statement in own for need in statement.needs()}
+        seeds = like.seeds if paper.unit == "seed" else (0,)  # a given model is asked once
+        mine = dataclasses.replace(like, paper=paper.id, text=texts.get(paper.id, ""), seeds=seeds)
+        for name, reading in {"": None, **variants(own)}.items():
+            behind = f"@{name}" if name else ""
+            wanted = tuple(experiment for experiment in paper.experiments if f"{experiment}{behind}" in needs)
+            changes = {
+                **like.changes,
+                **{key: str(value) for key, value in (reading.changes if reading else {}).items()},
+            }
+            control = paper.unit == "seed"
+            if wanted:
+                saved = like.save_models and not name  # models of a paper's own settings
+                job = dataclasses.replace(
+                    mine, experiments=wanted, changes=changes, variant=name, control=control, save_models=saved
+                )
+                assert job.settings is not None  # what a reading changes is refused before anything is run
+                jobs.append(job)
+        whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {
+            statement.id for statement in own
+        }
+        if paper.explore and whole:
+            few = tuple(seeds[:EXPLORED])
+            explorers.append(dataclasses.replace(mine, experiments=("explorer",), seeds=few, save_models=False))
+    return jobs + explorers
+
+
 def _judge_and_draw(
     store: Store,
-    papers: Sequence[Paper],
-    claims: Sequence[Claim],
-    settings: Mapping[str, Any],
+    judge: Judge,
+    statements: Sequence[Statement],
     results: Mapping[str, xr.Dataset],
     profile: str,
     began: float,
 ) -> list[dict[str, Any]]:
-    """Verdicts, figures, tables and the page, from results alone."""
+    """Answers, figures, tables and the page, from results alone."""
     entries = []
     sections = {}
-    for paper in papers:
-        own = {name.split("/", 1)[1]: data for name, data in results.items() if name.startswith(f"{paper.id}/")}
-        shown = dict.fromkeys(claim.figure for claim in claims if claim.paper == paper.id and claim.figure)
-        figures = {name: draw(paper.figures[name](own, settings[paper.id])) for name in shown}
+    for paper in judge.papers.values():
+        own, control = judge.split(paper.id, results)
+        mine = [statement for statement in statements if statement.paper == paper.id]
+        figures = {name: draw(figure()) for name, figure in judge.figures(mine, own, control).items()}
         for name, drawn in figures.items():
             for kind, content in drawn.files().items():
                 store.write(f"figures/{paper.id}/{name}.{kind}", content)
-        wanted = dict.fromkeys(claim.table for claim in claims if claim.paper == paper.id and claim.table)
-        tables = {name: paper.tables[name](own, settings[paper.id]) for name in wanted}
+        settings = judge.settings[paper.id]
+        wanted = dict.fromkeys(statement.table for statement in mine if statement.table)
+        tables = {name: paper.tables[name](own, settings) for name in wanted}
         seconds = sum(float(data.attrs["seconds"]) for data in own.values())
-        inside = paper.explore(own["explorer"], settings[paper.id]) if paper.explore and "explorer" in own else None
+        inside = paper.explore(own["explorer"], settings) if paper.explore and "explorer" in own else None
         sections[paper.id] = Section(figures, tables, seconds, inside)
-        for claim in claims:
-            if claim.paper == paper.id:
-                entries.append(
-                    judge(claim, own, attempted=PROFILES[profile].verdicts)
-                    | {
-                        "profile": profile,
-                        "settings": dataclasses.asdict(settings[paper.id]),
-                        "seconds": round(sum(float(own[name].attrs["seconds"]) for name in claim.needs), 2),
-                    }
-                )
-    store.write_json("claims.json", entries)
-    own_papers = {paper.id: paper for paper in papers}
-    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, own_papers)
+        for statement in mine:
+            took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
+            run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
+            entries.append(judge(statement, results) | run)
+    store.write_json(CLAIMS, {"schema": SCHEMA, "statements": entries})
+    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
 
 
 def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
-    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another run."""
+    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another
+    run.
+    """
     if not (directory / MANIFEST).is_file():
         return
     before = read_manifest(directory)["identity"]
-    changed = [name for name in identity.get("files", ()) if before.get("texts", {}).get(name, "") != identity["texts"][name]]
+    changed = [
+        name for name in identity.get("files", ()) if before.get("texts", {}).get(name, "") != identity["texts"][name]
+    ]
     if changed and {**before, "texts": None} == {**identity, "texts": None}:
         names = ", ".join(f"{name}.py" for name in changed)
-        raise InputError(f"{names} has changed since the run in {directory} was begun; choose another --out for the new one.")
-
-
-def _needed(paper: Paper, claims: Sequence[Claim]) -> list[str]:
-    """The experiments behind these claims, in the paper's order."""
-    wanted = {name for claim in claims if claim.paper == paper.id for name in claim.needs}
-    return [name for name in paper.experiments if name in wanted]
+        raise InputError(
+            f"{names} has changed since the run in {directory} was begun; choose another --out for the new one."
+        )
 
 
 def read_claims(directory: Path) -> list[dict[str, Any]]:
-    """claims.json of a finished run."""
-    path = directory / "claims.json"
+    """The statements in claims.json of a finished run."""
+    path = directory / CLAIMS
     if not path.is_file():
-        raise InputError(f"{directory} holds no claims.json; is it a finished run of iclab?")
+        raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
     try:
-        entries = json.loads(path.read_text())
-        for entry in entries:
-            next(check["rule"] for check in entry["checks"] if check["name"] == entry["decided_by"])
-            entry["id"], entry["verdict"], entry["measured"], entry["low"], entry["high"]
-        return list(entries)
-    except (ValueError, KeyError, TypeError, StopIteration, OSError) as error:
+        content = json.loads(path.read_text())
+        if isinstance(content, list):
+            raise InputError(f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
+        for entry in content["statements"]:
+            entry["id"], entry["answer"], entry["words"], entry["beyond"], entry["also_untrained"]
+            for reading in entry["readings"]:
+                for part in reading["parts"]:
+                    part["name"], part["rule"], part["outcome"], part["measured"], part["values"]
+        return list(content["statements"])
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, OSError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error

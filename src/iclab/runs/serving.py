@@ -1,7 +1,8 @@
 """`iclab serve`: a run's folder on a local address, live while the run is going.
 
-Files are the truth here too: the server reads what the run has written, and tells open pages when it changes. It answers on the
-loopback interface unless another is asked for, reads only, and gives nothing that lies outside the folder.
+Files are the truth here too: the server reads what the run has written, and tells open pages when it changes. It
+answers on the loopback interface unless another is asked for, reads only, and gives nothing that lies outside the
+folder.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, directory: Path, host: str = "127.0.0.1", port: int = 8765) -> None:
         self.directory = directory.resolve()
         identity = read_manifest(directory)["identity"]
-        require("grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction.")
+        require(
+            "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
+        )
         require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
         self.stopped = threading.Event()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -45,7 +48,9 @@ class Server(http.server.ThreadingHTTPServer):
             super().__init__((host, port), Handler)
         except OSError as error:
             reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-            raise InputError(f"cannot listen on {host} port {port}: {reason}; choose another --port or --host.") from error
+            raise InputError(
+                f"cannot listen on {host} port {port}: {reason}; choose another --port or --host."
+            ) from error
 
     @property
     def loopback(self) -> bool:
@@ -91,7 +96,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Say nothing: requests are no news."""
 
     def _known_host(self) -> bool:
-        """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local too."""
+        """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local
+        too.
+        """
         host = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
         return not self.server.loopback or host in ("localhost", "127.0.0.1", "::1")
 
@@ -158,7 +165,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def resolve(directory: Path, path: str) -> Path | None:
     """The file of the run that a path of an address names; None if there is none, or if it is none of the run's."""
     parts = [part for part in urllib.parse.unquote(path).split("/") if part]
-    if not parts or parts[0] not in SERVED or any(part.startswith(".") or "\\" in part or "\0" in part for part in parts):
+    if (
+        not parts
+        or parts[0] not in SERVED
+        or any(part.startswith(".") or "\\" in part or "\0" in part for part in parts)
+    ):
         return None
     found = directory.joinpath(*parts).resolve()
     return found if found.is_file() and found.is_relative_to(directory.resolve()) else None

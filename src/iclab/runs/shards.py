@@ -1,7 +1,7 @@
 """A shard: some points of a sweep, computed together and kept in one file.
 
-A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers are the
-same everywhere.
+A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers
+are the same everywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from iclab.planning import PlanningEngine
 from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.jobs import same_source
 from iclab.runs.store import to_bytes
-from iclab.runs.targets import Loaded, Target, load
+from iclab.runs.sweep_target import Loaded, Target, load
+from iclab.settings import replaced
 from iclab.training import Checkpoint, State
 
 POINT = "point"
@@ -51,7 +52,7 @@ class Shard:
 
 def settings_at(loaded: Loaded, base: Mapping[str, Any], point: Mapping[str, Any]) -> Any:
     """The settings of one point; they check themselves."""
-    settings = dataclasses.replace(loaded.settings, **{**base, **point})
+    settings = replaced(loaded.settings, {**base, **point})
     loaded.check(settings)
     return settings
 
@@ -119,7 +120,9 @@ def trainings(shard: Shard, point: int, kept: Callable[[str], Checkpoint]) -> di
     return dict(zip(labs, found, strict=True))[point]
 
 
-def _replayed(loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine) -> dict[str, Trained]:
+def _replayed(
+    loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine
+) -> dict[str, Trained]:
     lab = Lab(loaded.bench, settings_at(loaded, shard.base, point), shard.seeds, engine=asking, label=label(number))
     loaded.run(lab)
     return lab.trainings()

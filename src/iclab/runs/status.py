@@ -1,4 +1,6 @@
-"""What a run is doing, as status.json in its folder: how far it is, and every claim with its verdict as soon as it has one."""
+"""What a run is doing, as status.json in its folder: how far it is, and every statement with its answer as soon as it
+has one.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from typing import Any
 
 from rich.console import Console
 
-from iclab.claims import Claim, judge
+from iclab.runs.jobs import CONTROL
+from iclab.runs.judging import Judge
 from iclab.runs.progress import RunProgress
 from iclab.runs.store import LOCK, Store
+from iclab.statements import Statement
 
 STATUS = "status.json"
 EVERY = 1.0  # seconds between two writes while nothing begins or ends
@@ -24,28 +28,38 @@ EVERY = 1.0  # seconds between two writes while nothing begins or ends
 class WatchedProgress(RunProgress):
     """Progress that also writes status.json. The file goes when the run is finished: then the page says more."""
 
-    def __init__(self, console: Console, total: float, store: Store, claims: Sequence[Claim], *, attempted: bool) -> None:
+    def __init__(
+        self, console: Console, total: float, store: Store, statements: Sequence[Statement], judge: Judge
+    ) -> None:
         super().__init__(console, total)
         self._store = store
-        self._claims = {claim.id: claim for claim in claims}
-        self._attempted = attempted
+        self._statements = {statement.id: statement for statement in statements}
+        self._judge = judge
         self._results: dict[str, Any] = {}
         self._written = 0.0
         self._entries: dict[str, dict[str, Any]] = {
-            claim.id: {
-                "id": claim.id, "paper": claim.paper, "source": claim.source, "statement": claim.statement, "rule": claim.rule,
-                "state": "waiting", "needs": len(claim.needs), "done": 0,
+            statement.id: {
+                "id": statement.id,
+                "paper": statement.paper,
+                "source": statement.source,
+                "statement": statement.words,
+                "rule": statement.rule,
+                "state": "waiting",
+                "needs": len(statement.needs()),
+                "done": 0,
             }
-            for claim in claims
-        }  # fmt: skip
+            for statement in statements
+        }
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         super().__exit__(kind, error, trace)
         if kind is None:
             self._write("drawing the figures", 1.0, "")
 
     def begin(self, name: str, cost: float) -> None:
-        """As the bar, and the claims that need this experiment are running."""
+        """As the bar, and the statements that need this experiment are running."""
         for entry in self._entries.values():
             if name in self._needs(entry["id"]):
                 entry["state"] = "running"
@@ -63,35 +77,35 @@ class WatchedProgress(RunProgress):
         self._finished(name)
 
     def end(self, name: str, note: str) -> None:
-        """As the bar; claims that have all they need are judged."""
+        """As the bar; statements that have all they need are judged."""
         super().end(name, note)
         self._finished(name)
 
-    def _needs(self, claim: str) -> list[str]:
-        return [f"{self._claims[claim].paper}/{need}" for need in self._claims[claim].needs]
+    def _needs(self, name: str) -> list[str]:
+        statement = self._statements[name]
+        return [f"{statement.paper}/{need}" for need in statement.needs()]
 
     def _finished(self, name: str) -> None:
-        self._results[name] = self._store.load_result(name)
+        for place in (name, f"{CONTROL}{name}"):
+            data = self._store.load_result(place)
+            if data is not None:
+                self._results[place] = data
         for entry in self._entries.values():
             needs = self._needs(entry["id"])
             if name not in needs:
                 continue
-            entry["done"] = sum(self._results.get(need) is not None for need in needs)
+            entry["done"] = sum(need in self._results for need in needs)
             if entry["done"] == len(needs):
-                judged = judge(
-                    self._claims[entry["id"]],
-                    {need.split("/", 1)[1]: self._results[need] for need in needs},
-                    attempted=self._attempted,
-                )
-                entry |= {key: judged[key] for key in ("verdict", "measured", "low", "high", "decided_by")}
+                judged = self._judge(self._statements[entry["id"]], self._results)
+                entry |= {key: judged[key] for key in ("answer", "words")}
             entry["state"] = "judged" if entry["done"] == len(needs) else "waiting"
         self._write(name, self.fraction(), "")
 
     def _write(self, what: str, fraction: float, left: str) -> None:
         self._written = time.monotonic()
-        self._store.write_json(
-            STATUS, {"what": what, "fraction": round(fraction, 4), "left": left, "claims": list(self._entries.values())}
-        )
+        entries = list(self._entries.values())
+        about = {"what": what, "fraction": round(fraction, 4), "left": left, "statements": entries}
+        self._store.write_json(STATUS, about)
 
 
 def forget(store: Store) -> None:
@@ -100,7 +114,9 @@ def forget(store: Store) -> None:
 
 
 def read_status(directory: Path) -> dict[str, Any] | None:
-    """What a run in this folder is doing; None if there is nothing to say. `going` is False when no process has the folder."""
+    """What a run in this folder is doing; None if there is nothing to say. `going` is False when no process has the
+    folder.
+    """
     try:
         status = json.loads((directory / STATUS).read_text(encoding="utf-8"))
         return dict(status) | {"going": in_use(directory)}

@@ -1,13 +1,11 @@
 """The run directory. Files are the truth: no server, no database.
 
 manifest.json   what this run is: ids, profile, seeds, settings, versions, device, revision, the plan of a sweep
-results/        one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed, and its checksum
-trainings/      checkpoints of trainings; removed when a reproduction is finished, kept in a sweep for `select`
-models/         one .npz per trained member (with --save-models), arrays under the paper's letters
-figures/        SVG, PDF and PNG, and the numbers of every figure as CSV
-status.json     what a run that is still going is doing
-claims.json     the verdicts
-index.html      the page
+results/        one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed, and its
+checksum trainings/      checkpoints of trainings; removed when a reproduction is finished, kept in a sweep for `select`
+models/         one .npz per trained member (with --save-models), arrays under the paper's letters figures/        SVG,
+PDF and PNG, and the numbers of every figure as CSV status.json     what a run that is still going is doing claims.json
+the verdicts index.html      the page
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # a file that was being written
 class Store:
     """One run directory. Opening it checks that it is free or belongs to the same run; nothing is touched before.
 
-    A process that opens a directory has it for itself until `close` (or until it dies). `on_report` is told, in words, what was
-    found damaged.
+    A process that opens a directory has it for itself until `close` (or until it dies). `on_report` is told, in words,
+    what was found damaged.
     """
 
     def __init__(self, directory: Path, identity: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
@@ -68,7 +66,12 @@ class Store:
             raise InputError(f"cannot write to {directory}: {error.strerror or error}.") from error
         try:
             if not (directory / MANIFEST).exists():
-                about = {"fingerprint": self.fingerprint, "identity": self.identity, **environment(), "plan": dict(plan or {})}
+                about = {
+                    "fingerprint": self.fingerprint,
+                    "identity": self.identity,
+                    **environment(),
+                    "plan": dict(plan or {}),
+                }
                 self.write_json(MANIFEST, about)
             self.manifest = read_manifest(directory)
         except InputError:
@@ -131,7 +134,8 @@ class Store:
             os.replace(temporary, target)
         except OSError as error:
             raise InputError(
-                f"cannot write {target}: {error.strerror or error}. What was finished before is kept; the same command with "
+                f"cannot write {target}: {error.strerror or error}. What was finished before is kept; the same "
+                "command with "
                 f"--out {self.directory} goes on from there."
             ) from error
         finally:
@@ -171,7 +175,9 @@ class Store:
             return None
         loaded = from_bytes(content)
         if loaded.attrs.get("fingerprint") != self.fingerprint:
-            self.on_report(f"{self.directory / 'results' / name}.nc is of another run; it is not used, the work is done again.")
+            self.on_report(
+                f"{self.directory / 'results' / name}.nc is of another run; it is not used, the work is done again."
+            )
             return None
         return loaded
 
@@ -188,7 +194,9 @@ class Store:
         shutil.rmtree(self.directory / "trainings", ignore_errors=True)
 
     def save_models(self, trained: Trained) -> None:
-        """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs pickle."""
+        """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs
+        pickle.
+        """
         for name, content in model_files(trained):
             self.write(f"models/{name}", content)
 
@@ -243,7 +251,9 @@ def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
 
 
 def letters_of(tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of a model or a world under the paper's letters, or under the names of its fields where it has no letters."""
+    """The arrays of a model or a world under the paper's letters, or under the names of its fields where it has no
+    letters.
+    """
     if hasattr(tree, "letters"):
         return dict(tree.letters())
     leaves = jax.tree_util.tree_leaves_with_path(tree)
@@ -294,7 +304,9 @@ def _installed(*packages: str) -> dict[str, str]:
 
 @functools.cache
 def source_digest() -> str:
-    """A digest of iclab's own source files and word lists: results of other code are never mixed in, committed or not."""
+    """A digest of iclab's own source files and word lists: results of other code are never mixed in, committed or
+    not.
+    """
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *root.rglob("words/*.txt")]):

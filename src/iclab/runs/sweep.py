@@ -15,21 +15,21 @@ from typing import Any
 import jax
 from rich.console import Console
 
+from iclab.authoring.paper import PROFILES
 from iclab.devices import prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
 from iclab.experiments import Lab
-from iclab.papers import PROFILES
 from iclab.planning import Asked, Plan, PlanningEngine
+from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
-from iclab.report.words import duration
-from iclab.runs.changes import check_names, grid_values, parse, points_of
 from iclab.runs.jobs import answer
-from iclab.runs.opened import Sweep, open_sweep, shards_of
+from iclab.runs.options import check_names, grid_values, parse, points_of
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
 from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
-from iclab.runs.targets import Loaded, find, load
+from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
+from iclab.runs.sweep_target import Loaded, find, load
 
 SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
 LARGEST = {"cpu": 64}  # points of a shard; elsewhere 1024
@@ -51,9 +51,9 @@ def sweep(
 ) -> Sweep:
     """Run an experiment (`paper/experiment`, a claim, or a user's .py file) at every point of a grid, with every seed.
 
-    `grid` maps names of settings to values, or to a text as on the command line ("0.2,0.4" or "0:0.8:5"). Points that compile
-    together are computed together, in shards that are kept as they finish: the same call with the same `out` goes on where a
-    run was stopped. Shards may run on any `concurrent.futures.Executor` with so many `workers`.
+    `grid` maps names of settings to values, or to a text as on the command line ("0.2,0.4" or "0:0.8:5"). Points that
+    compile together are computed together, in shards that are kept as they finish: the same call with the same `out`
+    goes on where a run was stopped. Shards may run on any `concurrent.futures.Executor` with so many `workers`.
     """
     console = console or Console(quiet=True)
     what = find(target)
@@ -86,7 +86,9 @@ def sweep(
             plan = _plan(loaded, settings, count, workers)
         with Store(directory, identity, plan) as store:
             shards = shards_of(identity, store.manifest["plan"]["shards"])
-            console.print(f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds")
+            console.print(
+                f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds"
+            )
             for line in plan["words"]:
                 console.print(f"  {line}", highlight=False)
             _run(shards, store, executor, console)
@@ -101,7 +103,9 @@ def kept_plan(directory: Path) -> dict[str, Any] | None:
 
 
 def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> dict[str, Any]:
-    """The points of every shard, and the plan in words. Points that compile together are found by asking, not computing."""
+    """The points of every shard, and the plan in words. Points that compile together are found by asking, not
+    computing.
+    """
     groups: dict[Any, list[int]] = {}
     asked: dict[Any, list[Asked]] = {}
     for number, point in enumerate(settings):
@@ -125,7 +129,8 @@ def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> 
         f"{len(settings)} points: {whole.trainings} trainings, {whole.evaluations} evaluations",
         f"programs to compile: {len(whole.programs)}; batches: {whole.batches}, in {len(layout)} shards of at most "
         f"{max(map(len, layout))} points",
-        f"about {whole.memory / 1e6:,.0f} MB of memory and {duration(whole.seconds() / workers)}, compiling not counted",
+        f"about {whole.memory / 1e6:,.0f} MB of memory and {duration(whole.seconds() / workers)}, compiling not "
+        "counted",
     ]
     return {"shards": layout, "words": words}
 

@@ -1,13 +1,31 @@
-"""More matching examples, fewer mistakes: a claim of your own on a world and a model that are there."""
+"""More matching examples, fewer mistakes: a statement of your own on a world and a model that are there."""
 
 import dataclasses
 
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, above, below, claim, curve, errors, hinge, panels, require_fraction, trend
+from iclab.authoring import (
+    SIGNED,
+    UNIT,
+    Lines,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    apply,
+    below,
+    errors,
+    hinge,
+    larger,
+    measured,
+    picture,
+    require_fraction,
+    smaller,
+    trend,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = (2, 4, 8, 16)  # of the test contexts
@@ -37,9 +55,10 @@ settings = {
 
 def world(s, length):
     """Where prompts come from; all lengths are one compiled program."""
-    return classification(
-        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
-        matching_fraction=s.matching_fraction, context_length=length, maximum_length=max(LENGTHS),
+    return Classification(
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction,
+        context_length=length, maximum_length=max(LENGTHS),
     )  # fmt: skip
 
 
@@ -51,43 +70,43 @@ def experiment(lab):
     tested = lab.evaluate(
         trained, "test", errors(hinge), lambda setting, seed, length: world(s, length), {"length": LENGTHS}, s.prompts
     )
-    return tested.assign(training_loss=trained.history["training_loss"])
+    return tested.assign(training_loss=trained.history["training_loss"]).squeeze("setting")
+
+
+error = measured("experiment", "error")  # a description, not a number: it is evaluated when the run is judged
 
 
 def lengths(results, settings):
     """The error against the length of the context, and the loss along training."""
-    data = results["experiment"].squeeze("setting")
-    figure, axes = panels(2, ("Error", "Training"))
-    curve(axes[0], data["error"], "length", label="0-1 error", bounds=(0, 1))
-    curve(axes[1], data["training_loss"], "step", label="training loss", colour=1)
-    axes[0].set_xlabel("examples in the context")
-    axes[1].set_xlabel("training step")
-    return figure
+    loss = measured("experiment", "training_loss")
+    return picture(
+        results,
+        Lines("Error", error, "length", x="examples in the context", bounds=UNIT, rules={"5 %": 0.05}),
+        Lines("Training", loss, "step", dots=False),
+    )
 
 
 figures = {"lengths": lengths}
 
-# A claim is a statement with at least one check: a number per seed, and a rule that is written before the first run. The
-# verdict compares the 95 % interval over seeds with the rule.
-claims = [
-    claim(
+# A statement has at least one part: a number per seed, and a rule of a kind that is written before the first run. The
+# answer
+# compares the 95 % interval over seeds with the rule, and puts the same rule to models that were never trained.
+statements = [
+    Statement(
         "learns",
+        "my note, equation 1",
         "With 16 examples the model makes hardly any mistakes.",
-        Check("0-1 error with 16 examples", below(0.05), lambda r: r["experiment"]["error"].sel(length=16), (0, 1)),
-        source="my note, equation 1",
+        (Part("0-1 error with 16 examples", error.sel(length=16), below(0.05), UNIT),),
         figure="lengths",
-        unstated=("'hardly any': below 5 %",),
+        ours=("'hardly any': below 5 %",),
     ),
-    claim(
+    Statement(
         "more-is-better",
+        "my note",
         "The longer the context, the fewer mistakes.",
-        Check(
-            "rank correlation of error and length", below(-0.5), lambda r: trend(r["experiment"]["error"], "length"), (-1, 1)
-        ),
-        Check(
-            "error with 2 examples minus error with 16",
-            above(0.05),
-            lambda r: r["experiment"]["error"].sel(length=2) - r["experiment"]["error"].sel(length=16),
+        (
+            Part("rank correlation of error and length", apply(trend, error, "length"), smaller(0.5), SIGNED),
+            Part("error with 2 examples minus error with 16", error.sel(length=2) - error.sel(length=16), larger(0.05)),
         ),
         figure="lengths",
     ),

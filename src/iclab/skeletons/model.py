@@ -7,14 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, below, claim, errors, hinge, static
+from iclab.authoring import UNIT, Part, Recipe, Statement, Training, below, errors, hinge, measured, static
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 
 class Kernel(eqx.Module):
-    """F = Σ_i y_i softmax_i(‖A x_i‖ ... ): labels weighted by how near A x_i is to A x_query. Its arrays are trained."""
+    """F = Σ_i y_i softmax_i(‖A x_i‖ ... ): labels weighted by how near A x_i is to A x_query. Its arrays are
+    trained.
+    """
 
     metric: jax.Array
     features: int = static(0)
@@ -57,9 +59,9 @@ settings = {"smoke": Settings(steps=5, prompts=250), "quick": Settings(), "paper
 
 def world(s):
     """Binary classification by one of four patterns."""
-    return classification(
-        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
-        matching_fraction=s.matching_fraction, context_length=16,
+    return Classification(
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction, context_length=16,
     )  # fmt: skip
 
 
@@ -72,10 +74,11 @@ def experiment(lab):
     return tested.assign(training_loss=trained.history["training_loss"])
 
 
-claims = [
-    claim(
+statements = [
+    Statement(
         "learns",
+        "my note",
         "The learned metric sees the relevant patterns: fewer than one mistake in ten.",
-        Check("0-1 error", below(0.1), lambda r: r["experiment"]["error"], (0, 1)),
+        (Part("0-1 error", measured("experiment", "error"), below(0.1), UNIT),),
     )
 ]

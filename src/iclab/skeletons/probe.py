@@ -5,15 +5,29 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.authoring import Check, Recipe, Training, below, claim, expect, hinge, trend
+from iclab.authoring import (
+    SIGNED,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    apply,
+    below,
+    expect,
+    hinge,
+    measured,
+    smaller,
+    trend,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.patterns import orthogonal_patterns
-from iclab.worlds.classification import classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 
 def sharpness(model, prompt):
-    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is present.
+    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is
+    present.
 
     An array with axes of its own names them: {"attention@context": trace.attention}.
     """
@@ -24,7 +38,9 @@ def sharpness(model, prompt):
 
 
 def observe(model, member, key):
-    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's world."""
+    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's
+    world.
+    """
     return expect(sharpness, model, member.world, key, batches=2)
 
 
@@ -42,9 +58,9 @@ settings = {"smoke": Settings(steps=5), "quick": Settings(), "paper": Settings(s
 
 def world(s):
     """Binary classification by one of four patterns."""
-    return classification(
-        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4), label_embedding=np.array([1.0]),
-        matching_fraction=s.matching_fraction, context_length=16,
+    return Classification(
+        orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
+        label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction, context_length=16,
     )  # fmt: skip
 
 
@@ -52,16 +68,23 @@ def training(lab):
     """One training per seed, observed at 20 moments."""
     s = lab.settings
     model = SoftmaxTransformerSettings(initial_scale=0.1, key_width=12, value_width=12, neurons=40)
-    return lab.train("main", Recipe(world(s), model, Training(s.step_size, batch=32)), s.steps, (observe,), hinge).history
+    return lab.train(
+        "main", Recipe(world(s), model, Training(s.step_size, batch=32)), s.steps, (observe,), hinge
+    ).history
 
 
 experiments = {"training": training}
 
-claims = [
-    claim(
+entropy = measured("training", "entropy")
+
+statements = [
+    Statement(
         "sharpens",
+        "my note",
         "Attention leaves the uniform distribution over 16 examples, of entropy log 16, for the query's own pattern.",
-        Check("entropy at the end", below(float(np.log(16)) - 0.5), lambda r: r["training"]["entropy"].isel(step=-1)),
-        Check("rank correlation of entropy and time", below(-0.5), lambda r: trend(r["training"]["entropy"], "step"), (-1, 1)),
+        (
+            Part("entropy at the end", entropy.last(), below(float(np.log(16)) - 0.5)),
+            Part("rank correlation of entropy and time", apply(trend, entropy, "step"), smaller(0.5), SIGNED),
+        ),
     )
 ]

@@ -5,15 +5,29 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from iclab.authoring import BaseWorld, Check, Recipe, Training, below, claim, errors, hinge, make_prompt, require, static
+from iclab.authoring import (
+    UNIT,
+    BaseWorld,
+    Part,
+    Recipe,
+    Statement,
+    Training,
+    below,
+    errors,
+    hinge,
+    make_prompt,
+    measured,
+    require,
+    static,
+)
 from iclab.models.linear_transformer import LinearTransformerSettings
 
 
 class Separators(BaseWorld):
     """Inputs x in R^d with labels sign(wᵀx) of a random direction w; a share `noise` of the labels is flipped.
 
-    Fields with `static` decide shapes. All others may differ between members of one compiled program, so that they can be
-    swept for nothing: here the number of examples, too, as a shorter context is a longer one with tokens absent.
+    Fields with `static` decide shapes. All others may differ between members of one compiled program, so that they can
+    be swept for nothing: here the number of examples, too, as a shorter context is a longer one with tokens absent.
     """
 
     length: int = 20
@@ -57,17 +71,20 @@ def experiment(lab):
     """Train one linear Transformer per seed, test it on contexts of three lengths."""
     s = lab.settings
     model = LinearTransformerSettings(initial_scale=0.3, mean=True)
-    trained = lab.train("main", Recipe(Separators(s.length, s.noise), model, Training(s.step_size)), s.steps, loss=hinge)
+    trained = lab.train(
+        "main", Recipe(Separators(s.length, s.noise), model, Training(s.step_size)), s.steps, loss=hinge
+    )
     lengths = {"length": (5, 10, 20)}
     return lab.evaluate(
         trained, "test", errors(hinge), lambda setting, seed, length: Separators(length, s.noise), lengths, s.prompts
     )
 
 
-claims = [
-    claim(
+statements = [
+    Statement(
         "learns",
+        "my note",
         "One layer of linear attention finds the separator: with 20 examples it errs on fewer than one query in four.",
-        Check("0-1 error with 20 examples", below(0.25), lambda r: r["experiment"]["error"].sel(length=20), (0, 1)),
+        (Part("0-1 error with 20 examples", measured("experiment", "error").sel(length=20), below(0.25), UNIT),),
     )
 ]

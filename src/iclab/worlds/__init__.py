@@ -1,7 +1,9 @@
 """Worlds: where prompts come from.
 
-A world is a frozen dataclass of its own settings with one method, `sample`. Fields marked `eqx.field(static=True)` decide
-shapes and recompile; all others are traced, so worlds that differ only in those are swept inside one compilation.
+A world is a frozen dataclass of its own settings with one method, `sample`. Fields marked `eqx.field(static=True)`
+decide shapes and recompile; all others are traced, so worlds that differ only in those are swept inside one
+compilation. The worlds of the papers turn their arguments into tables as they are built: one that is there is changed
+with `eqx.tree_at`, as `dataclasses.replace` would hand the tables back to the constructor.
 """
 
 from __future__ import annotations

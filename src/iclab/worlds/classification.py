@@ -1,9 +1,9 @@
 """Binary classification in context: the world of nonlinear-icl, feature-selection and mamba-outliers.
 
 An input is x = λ μ_j + κ ν_k + n: a relevant pattern, an irrelevant one and bounded noise. A task is an ordered pair of
-decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context example
-carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label columns hold ±q (a
-single column with q = 1 for mamba-outliers). Contexts may carry additive outliers (`iclab.worlds.outliers`).
+decisive patterns (a, b): label +1 for μ_a, -1 for μ_b, and an independent coin flip for any other pattern. A context
+example carries μ_a or μ_b with probability α/2 each; the other relevant patterns share 1-α equally. The label columns
+hold ±q (a single column with q = 1 for mamba-outliers). Contexts may carry additive outliers (`iclab.worlds.outliers`).
 
 Queries carry a decisive pattern of their task, each label equally often in a batch: drawn "x_query ~ D" as printed
 (Section 2.1 of nonlinear-icl), most queries would have a random label that nothing can learn.
@@ -25,13 +25,16 @@ from iclab.prompts import Prompt
 from iclab.randomness import uniforms
 from iclab.worlds.outliers import Outliers
 
-# Fields are NumPy arrays when a world is built on the host and JAX arrays when it is traced: typed as Any, shapes checked.
+# Fields are NumPy arrays when a world is built and JAX arrays when it is traced: typed as Any, shapes checked.
 ATOM_ROWS = 8  # the dictionary is padded to a multiple of this: products with rows of 32 bytes are faster
 TASK_ROWS = 64  # task tables are padded to a multiple of this, so that worlds with different task sets stack
 
 
 class Classification(eqx.Module):
-    """The world's settings; build one with `classification(...)`, which checks them.
+    """The world on these patterns and tasks, checked when it is built.
+
+    `label_embedding` is q, the ranges are those of λ and κ; `noisy` forces the noise path even where τ = 0, so that
+    worlds stack. Patterns, embedding and tasks become tables of padded size, for the same reason.
 
     | word | letter |
     |---|---|
@@ -66,6 +69,63 @@ class Classification(eqx.Module):
     maximum_length: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
 
+    def __init__(
+        self,
+        patterns: Patterns,
+        tasks: np.ndarray,
+        *,
+        label_embedding: np.ndarray,
+        matching_fraction: float,
+        context_length: int,
+        maximum_length: int | None = None,
+        shortest_length: int | None = None,
+        relevant_range: tuple[float, float] = (1.0, 1.0),
+        irrelevant_range: tuple[float, float] = (-0.5, 0.5),
+        noise_norm: float = 0.0,
+        noisy: bool | None = None,
+        outliers: Outliers | None = None,
+    ) -> None:
+        length = context_length if maximum_length is None else maximum_length
+        shortest = context_length if shortest_length is None else shortest_length
+        count = len(patterns.relevant)
+        require_fraction("matching_fraction", matching_fraction)
+        require_positive(context_length=context_length)
+        require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
+        require(
+            1 <= shortest <= context_length,
+            f"shortest_length is {shortest}; it must lie in 1..{context_length}, the context_length.",
+        )
+        require(count >= 2, f"relevant_patterns is {count}; a binary task needs at least 2.")
+        decisive = "with 2 relevant patterns every context is decisive: matching_fraction must be 1"
+        require(count > 2 or matching_fraction == 1.0, f"{decisive}, not {matching_fraction}.")
+        require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
+        require_finite(noise_norm=noise_norm, relevant_range=relevant_range, irrelevant_range=irrelevant_range)
+        require_finite(label_embedding=label_embedding)
+        left_out = noisy is False and noise_norm != 0
+        require(not left_out, f"noise_norm is {noise_norm}, but noisy=False leaves the noise out.")
+        table = _task_table(np.asarray(tasks), count)
+        require(
+            outliers is None or len(patterns.outliers) > 0,
+            "outliers are asked for, but the patterns have no outlier directions; "
+            "make them with orthogonal_patterns(outliers=V).",
+        )
+        self.dictionary = _dictionary(patterns, label_embedding)
+        self.tasks = table
+        self.task_count = np.int32(len(tasks))
+        self.relevant_patterns = np.int32(count)
+        self.irrelevant_patterns = np.int32(len(patterns.irrelevant))
+        self.matching_fraction = np.float32(matching_fraction)
+        self.context_length = np.int32(context_length)
+        self.shortest_length = np.int32(shortest)
+        self.relevant_low, self.relevant_high = np.float32(relevant_range[0]), np.float32(relevant_range[1])
+        self.irrelevant_low, self.irrelevant_high = np.float32(irrelevant_range[0]), np.float32(irrelevant_range[1])
+        self.noise_norm = np.float32(noise_norm)
+        self.outlier_patterns = np.int32(len(patterns.outliers))
+        self.outliers = outliers
+        self.feature_columns = patterns.dimension
+        self.maximum_length = length
+        self.noisy = noise_norm > 0 if noisy is None else noisy
+
     @property
     def columns(self) -> int:
         """d_X + d_Y."""
@@ -98,11 +158,12 @@ class Classification(eqx.Module):
         target = 1.0 - 2.0 * (jnp.asarray(index) % 2)
 
         pattern = self._context_patterns(pattern_draw, positive, negative)
-        last = jnp.arange(tokens) == self.maximum_length  # the query; a mask fuses with what follows, an update does not
+        last = jnp.arange(tokens) == self.maximum_length  # the query; a mask fuses with what follows, not an update
         pattern = jnp.where(last, jnp.where(target > 0, positive, negative), pattern)
         coin = jnp.where(label_draw < 0.5, 1.0, -1.0)
         label = jnp.where(pattern == positive, 1.0, jnp.where(pattern == negative, -1.0, coin))
-        turn = jnp.asarray(index) // 2 % (self.context_length - self.shortest_length + 1)  # each length with both labels
+        lengths = self.context_length - self.shortest_length + 1
+        turn = jnp.asarray(index) // 2 % lengths  # each length with both labels
         present = jnp.arange(tokens) < self.shortest_length + turn
         atoms = [pattern, self.relevant_patterns + _pick(irrelevant_draw, self.irrelevant_patterns)]
         coefficients = [
@@ -149,82 +210,28 @@ class Classification(eqx.Module):
         return jnp.pad(self.noise_norm * direction, ((0, 0), (0, self.columns - self.feature_columns)))
 
 
+def _dictionary(patterns: Patterns, label_embedding: np.ndarray) -> Float[np.ndarray, "atoms columns"]:
+    """Patterns first, the label embedding last. The size depends on the dimensions alone: other patterns stack."""
+    atoms = -(-(patterns.dimension + 1) // ATOM_ROWS) * ATOM_ROWS
+    dictionary = np.zeros((atoms, patterns.dimension + len(label_embedding)), np.float32)
+    rows = patterns.rows
+    dictionary[: len(rows), : patterns.dimension] = rows
+    dictionary[-1, patterns.dimension :] = label_embedding
+    return dictionary
+
+
+def _task_table(tasks: np.ndarray, patterns: int) -> Int[np.ndarray, "rows 2"]:
+    """The tasks, checked, and below them rows that are never drawn."""
+    require(len(tasks) > 0, "the task set is empty; a world needs at least one task.")
+    require(
+        bool(np.all((tasks >= 0) & (tasks < patterns)) and np.all(tasks[:, 0] != tasks[:, 1])),
+        f"every task must name two different relevant patterns out of 0..{patterns - 1}.",
+    )
+    table = np.zeros((-(-len(tasks) // TASK_ROWS) * TASK_ROWS, 2), np.int32)
+    table[: len(tasks)] = tasks
+    return table
+
+
 def _pick(uniform: Float[Array, "*shape"], count: Any) -> Int[Array, "*shape"]:
     """A number in 0..count-1 from a uniform; the minimum guards against a product that rounds up to `count`."""
     return jnp.minimum(jnp.floor(uniform * count).astype(int), count - 1)
-
-
-def classification(
-    patterns: Patterns,
-    tasks: np.ndarray,
-    *,
-    label_embedding: np.ndarray,
-    matching_fraction: float,
-    context_length: int,
-    maximum_length: int | None = None,
-    shortest_length: int | None = None,
-    relevant_range: tuple[float, float] = (1.0, 1.0),
-    irrelevant_range: tuple[float, float] = (-0.5, 0.5),
-    noise_norm: float = 0.0,
-    noisy: bool | None = None,
-    outliers: Outliers | None = None,
-) -> Classification:
-    """A checked world on these patterns and tasks. `noisy` forces the noise path even where τ = 0, so that worlds stack."""
-    length = context_length if maximum_length is None else maximum_length
-    shortest = context_length if shortest_length is None else shortest_length
-    count = len(patterns.relevant)
-    require_fraction("matching_fraction", matching_fraction)
-    require_positive(context_length=context_length)
-    require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
-    require(
-        1 <= shortest <= context_length,
-        f"shortest_length is {shortest}; it must lie in 1..{context_length}, the context_length.",
-    )
-    require(count >= 2, f"relevant_patterns is {count}; a binary task needs at least 2.")
-    require(
-        count > 2 or matching_fraction == 1.0,
-        f"with 2 relevant patterns every context is decisive: matching_fraction must be 1, not {matching_fraction}.",
-    )
-    require(noise_norm >= 0.0, f"noise_norm is {noise_norm}; it must not be negative.")
-    require_finite(
-        noise_norm=noise_norm, relevant_range=relevant_range, irrelevant_range=irrelevant_range, label_embedding=label_embedding
-    )
-    require(noisy is not False or noise_norm == 0, f"noise_norm is {noise_norm}, but noisy=False leaves the noise out.")
-    tasks = np.asarray(tasks)
-    require(len(tasks) > 0, "the task set is empty; a world needs at least one task.")
-    require(
-        bool(np.all((tasks >= 0) & (tasks < count)) and np.all(tasks[:, 0] != tasks[:, 1])),
-        f"every task must name two different relevant patterns out of 0..{count - 1}.",
-    )
-    require(
-        outliers is None or len(patterns.outliers) > 0,
-        "outliers are asked for, but the patterns have no outlier directions; make them with orthogonal_patterns(outliers=V).",
-    )
-    feature_columns, label_columns = patterns.dimension, len(label_embedding)
-    atoms = -(-(feature_columns + 1) // ATOM_ROWS) * ATOM_ROWS
-    dictionary = np.zeros((atoms, feature_columns + label_columns))
-    rows = patterns.rows
-    dictionary[: len(rows), :feature_columns] = rows
-    dictionary[-1, feature_columns:] = label_embedding
-    padded = np.zeros((-(-len(tasks) // TASK_ROWS) * TASK_ROWS, 2), int)
-    padded[: len(tasks)] = tasks
-    return Classification(
-        dictionary=dictionary.astype(np.float32),
-        tasks=padded.astype(np.int32),
-        task_count=np.int32(len(tasks)),
-        relevant_patterns=np.int32(count),
-        irrelevant_patterns=np.int32(len(patterns.irrelevant)),
-        matching_fraction=np.float32(matching_fraction),
-        context_length=np.int32(context_length),
-        shortest_length=np.int32(shortest),
-        relevant_low=np.float32(relevant_range[0]),
-        relevant_high=np.float32(relevant_range[1]),
-        irrelevant_low=np.float32(irrelevant_range[0]),
-        irrelevant_high=np.float32(irrelevant_range[1]),
-        noise_norm=np.float32(noise_norm),
-        outlier_patterns=np.int32(len(patterns.outliers)),
-        outliers=outliers,
-        feature_columns=feature_columns,
-        maximum_length=length,
-        noisy=noise_norm > 0 if noisy is None else noisy,
-    )

@@ -1,15 +1,15 @@
 """Words with high- and low-level concepts: the world of vector-arithmetic (Definitions C.1 and C.3).
 
 K high-level concepts a_k, each with a low-level ±b_k, and K' common tokens ν, all orthonormal in R^d. A word is
-x = Σ_{k in X} (0.1 a_k + y_k b_k) + noise, a label y = Σ_{k in Y} (a_k + y_k b_k) + noise, where X and Y contain the prompt's
-co-task and every other concept with probability 1/K (polysemy). Three kinds of prompt:
+x = Σ_{k in X} (0.1 a_k + y_k b_k) + noise, a label y = Σ_{k in Y} (a_k + y_k b_k) + noise, where X and Y contain the
+prompt's co-task and every other concept with probability 1/K (polysemy). Three kinds of prompt:
 
     icl      x_1, y_1, ..., x_J, y_J, x_query
     qa       M common tokens, one of them replaced by a_k at a random place, then the word
     qa-icl   QA sentences with their labels as demonstrations, then a QA sentence without
 
-The answer is the dictionary entry a_k + y b_k of the query's co-task; the dictionary U holds, for every k, a±b, 0.1a±b, a and
-±b, then the ν's, all of norm 1: 7K + K' entries.
+The answer is the dictionary entry a_k + y b_k of the query's co-task; the dictionary U holds, for every k, a±b,
+0.1a±b, a and ±b, then the ν's, all of norm 1: 7K + K' entries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Kind(enum.Enum):
 
 
 class Concepts(eqx.Module):
-    """The world's settings; build one with `concepts(...)`, which checks them.
+    """The world on the concepts `a` and `b` and the `common` tokens, all as rows; checked when it is built.
 
     | word | letter |
     |---|---|
@@ -59,6 +59,42 @@ class Concepts(eqx.Module):
     concept_count: int = eqx.field(static=True)
     maximum_pairs: int = eqx.field(static=True)
     common_length: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        common: np.ndarray,
+        *,
+        kind: Kind,
+        pairs: int,
+        common_length: int,
+        noise_scale: float,
+        maximum_pairs: int | None = None,
+        cotasks: int = 1,
+    ) -> None:
+        longest = pairs if maximum_pairs is None else maximum_pairs
+        require_positive(pairs=pairs, common_length=common_length, cotasks=cotasks)
+        require(pairs <= longest, f"pairs is {pairs}, above maximum_pairs {longest}.")
+        require(
+            common_length <= len(common),
+            f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
+        )
+        require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
+        require_finite(noise_scale=noise_scale)
+        require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
+        rows = np.concatenate([a, b, common])
+        orthonormal = np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5)
+        require(orthonormal, "a, b and the common tokens must be orthonormal rows.")
+        self.dictionary = np.concatenate([rows, np.zeros((1, rows.shape[1]))]).astype(np.float32)
+        self.answers = answer_rows(a, b, common).astype(np.float32)
+        self.pairs = np.int32(pairs)
+        self.cotasks = np.int32(cotasks)
+        self.noise_scale = np.float32(noise_scale)
+        self.kind = kind
+        self.concept_count = len(a)
+        self.maximum_pairs = longest
+        self.common_length = common_length
 
     @property
     def columns(self) -> int:
@@ -164,54 +200,18 @@ def answer_rows(a: np.ndarray, b: np.ndarray, common: np.ndarray) -> np.ndarray:
     return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
 
 
-def orthonormal_concepts(dimension: int, concepts_: int, common: int, seed: int | None = None) -> tuple[np.ndarray, ...]:
+def orthonormal_concepts(
+    dimension: int, concepts_: int, common: int, seed: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """a, b and ν as orthonormal rows: axis-aligned, or in a random basis."""
     require_positive(dimension=dimension, concepts=concepts_, common_tokens=common)
     wanted = 2 * concepts_ + common
     require(
         wanted <= dimension,
-        f"{concepts_} high- and {concepts_} low-level concepts and {common} common tokens need {wanted} orthogonal directions, "
-        f"but the dimension is {dimension}.",
+        f"{concepts_} high- and {concepts_} low-level concepts and {common} common tokens "
+        f"need {wanted} orthogonal directions, but the dimension is {dimension}.",
     )
     basis = np.eye(wanted, dimension)
     if seed is not None:
         basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((dimension, wanted)))[0].T
     return basis[:concepts_], basis[concepts_ : 2 * concepts_], basis[2 * concepts_ :]
-
-
-def concepts(
-    a: np.ndarray,
-    b: np.ndarray,
-    common: np.ndarray,
-    *,
-    kind: Kind,
-    pairs: int,
-    common_length: int,
-    noise_scale: float,
-    maximum_pairs: int | None = None,
-    cotasks: int = 1,
-) -> Concepts:
-    """A checked world on these concepts (rows)."""
-    longest = pairs if maximum_pairs is None else maximum_pairs
-    require_positive(pairs=pairs, common_length=common_length, cotasks=cotasks)
-    require(pairs <= longest, f"pairs is {pairs}, above maximum_pairs {longest}.")
-    require(
-        common_length <= len(common),
-        f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
-    )
-    require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
-    require_finite(noise_scale=noise_scale)
-    require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
-    rows = np.concatenate([a, b, common])
-    require(np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5), "a, b and the common tokens must be orthonormal rows.")
-    return Concepts(
-        dictionary=np.concatenate([rows, np.zeros((1, rows.shape[1]))]).astype(np.float32),
-        answers=answer_rows(a, b, common).astype(np.float32),
-        pairs=np.int32(pairs),
-        cotasks=np.int32(cotasks),
-        noise_scale=np.float32(noise_scale),
-        kind=kind,
-        concept_count=len(a),
-        maximum_pairs=longest,
-        common_length=common_length,
-    )

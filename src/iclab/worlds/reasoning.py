@@ -1,12 +1,13 @@
 """Reasoning in K steps: the world of chain-of-thought.
 
-A task is a random permutation p of the M patterns; its step k is f_k(μ_{p_i}) = μ_{p_{(i+k) mod M}}. A context example starts
-somewhere and is K columns (y_{k-1}; y_k; c_k): input, output, position. A fraction α of the examples starts from the query's
-pattern. The last token is the query's column (z_{k-1}; 0; c_k), after the k-1 steps of the query that are solved already.
+A task is a random permutation p of the M patterns; its step k is f_k(μ_{p_i}) = μ_{p_{(i+k) mod M}}. A context example
+starts somewhere and is K columns (y_{k-1}; y_k; c_k): input, output, position. A fraction α of the examples starts from
+the query's pattern. The last token is the query's column (z_{k-1}; 0; c_k), after the k-1 steps of the query that are
+solved already.
 
 The position codes c_k are K coordinates of their own. The paper adds them "to each p_i" in R^{2d}; added inside these
-coordinates they leak into the value W_V p and the loss stays high while the accuracy looks fine (`positions_inside` builds
-that world, for the test that catches it).
+coordinates they leak into the value W_V p and the loss stays high while the accuracy looks fine (`positions_inside`
+builds that world, for the test that catches it).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from iclab.worlds.transitions import check, shifts
 
 
 class Mode(enum.IntEnum):
-    """What a prompt asks: the next step after k-1 solved ones (k by turns), all steps from the first, or the end at once."""
+    """What a prompt asks: the step after k-1 solved ones (k by turns), all steps from the first, or the end at once."""
 
     next_step = 0
     chain = 1
@@ -35,7 +36,7 @@ class Mode(enum.IntEnum):
 
 
 class Reasoning(eqx.Module):
-    """The world's settings; build one with `reasoning(...)`, which checks them.
+    """The world on these orthonormal patterns, checked when it is built; without `transitions` examples make no errors.
 
     | word | letter |
     |---|---|
@@ -56,6 +57,53 @@ class Reasoning(eqx.Module):
     mode: Int[Any, "*members"]
     maximum_length: int = eqx.field(static=True)
     noisy: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        patterns: np.ndarray,
+        *,
+        steps: int,
+        matching_fraction: float,
+        context_length: int,
+        maximum_length: int | None = None,
+        transitions: np.ndarray | None = None,
+        noise_norm: float = 0.0,
+        mode: Mode = Mode.next_step,
+        positions_inside: bool = False,
+    ) -> None:
+        patterns = np.asarray(patterns, float)
+        count, dimension = patterns.shape
+        length = context_length if maximum_length is None else maximum_length
+        matrices = shifts(steps, count) if transitions is None else check(transitions)
+        require(
+            matrices.shape == (steps, count, count),
+            f"transitions have shape {matrices.shape}; {steps} steps on {count} patterns need {(steps, count, count)}.",
+        )
+        require_fraction("matching_fraction", matching_fraction)
+        require_positive(context_length=context_length)
+        require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
+        require(
+            round(matching_fraction * context_length) >= 1,
+            f"matching_fraction {matching_fraction} of {context_length} examples "
+            "leaves none that starts from the query's pattern.",
+        )
+        require_finite(noise_norm=noise_norm, patterns=patterns)
+        require(noise_norm >= 0, f"noise_norm is {noise_norm}; it must not be negative.")
+        orthonormal = np.allclose(patterns @ patterns.T, np.eye(count), atol=1e-6)
+        require(orthonormal, "the patterns must be orthonormal rows.")
+        require(
+            noise_norm == 0 or count < dimension,
+            f"noise orthogonal to {count} patterns does not exist in {dimension} dimensions.",
+        )
+        self.dictionary = _dictionary(patterns, steps, positions_inside).astype(np.float32)
+        self.patterns = patterns.astype(np.float32)
+        self.cumulative = np.cumsum(matrices, axis=2).astype(np.float32)
+        self.matching_fraction = np.float32(matching_fraction)
+        self.context_length = np.int32(context_length)
+        self.noise_norm = np.float32(noise_norm)
+        self.mode = np.int32(mode)
+        self.maximum_length = length
+        self.noisy = noise_norm > 0
 
     @property
     def steps(self) -> int:
@@ -100,10 +148,16 @@ class Reasoning(eqx.Module):
         trajectory = order[jnp.stack(places, axis=1)]  # (length, steps + 1) patterns of every example
         triangular = np.cumsum(np.arange(steps + 1))  # step k moves by k places
         chain = order[(start + triangular) % count]
-        return self._prompt(trajectory, chain, asked, present, self._noise(jax.random.fold_in(key, 1)) if self.noisy else None)
+        noise = self._noise(jax.random.fold_in(key, 1)) if self.noisy else None
+        return self._prompt(trajectory, chain, asked, present, noise)
 
     def _prompt(
-        self, trajectory: Int[Array, "length k1"], chain: Int[Array, " k1"], asked: Array, present: Array, noise: Array | None
+        self,
+        trajectory: Int[Array, "length k1"],
+        chain: Int[Array, " k1"],
+        asked: Array,
+        present: Array,
+        noise: Array | None,
     ) -> Prompt:
         count, steps, length = self.patterns.shape[-2], self.steps, self.maximum_length
         empty = self.dictionary.shape[0] - 1
@@ -142,17 +196,33 @@ class Reasoning(eqx.Module):
         return ask(prompt, chain, asked)
 
     def _noise(self, key: Key[Array, ""]) -> Float[Array, "length k1 features"]:
-        """δ for x_i, y_{i,1}, ..., y_{i,K}: of norm `noise_norm`, uniform in the directions orthogonal to all patterns."""
+        """δ for x_i, y_{i,1}, ..., y_{i,K}: of norm `noise_norm`, uniform in directions orthogonal to all patterns."""
         gaussian = jax.random.normal(key, (self.maximum_length, self.steps + 1, self.feature_columns))
         orthogonal = gaussian - (gaussian @ self.patterns.T) @ self.patterns
         return self.noise_norm * orthogonal / jnp.linalg.norm(orthogonal, axis=-1, keepdims=True)
 
 
+def _dictionary(patterns: np.ndarray, steps: int, positions_inside: bool) -> np.ndarray:
+    """Inputs, outputs and position codes as rows; codes have columns of their own, or share those of the patterns."""
+    count, dimension = patterns.shape
+    dictionary = np.zeros((2 * count + steps + 1, 2 * dimension + (0 if positions_inside else steps)))
+    dictionary[:count, :dimension] = patterns
+    dictionary[count : 2 * count, dimension : 2 * dimension] = patterns
+    codes = dictionary[2 * count : 2 * count + steps]
+    if positions_inside:
+        free = np.linalg.svd(patterns)[2][count : count + steps]
+        require(len(free) == steps, f"{steps} codes inside need {steps} directions orthogonal to the {count} patterns.")
+        codes[:, dimension:] = free
+    else:
+        codes[:, -steps:] = np.eye(steps)
+    return dictionary
+
+
 def ask(prompt: Prompt, answers: Int[Array, " k1"], step: Int[Array, ""] | int) -> Prompt:
     """The same examples with the query at another step: (6). `answers[j]` is z_j (or the model's v_j) for j < step.
 
-    The last K tokens of a prompt are the query's: solved steps 1..K-1, of which those before `step` are present, and the
-    question itself, which comes last.
+    The last K tokens of a prompt are the query's: solved steps 1..K-1, of which those before `step` are present, and
+    the question itself, which comes last.
     """
     assert prompt.answers is not None and prompt.step is not None
     count, steps = prompt.answers.shape[0], len(answers) - 1
@@ -170,63 +240,4 @@ def ask(prompt: Prompt, answers: Int[Array, " k1"], step: Int[Array, ""] | int) 
             prompt.pattern.at[-1].set(answers[step - 1]),
             prompt.step.at[-1].set(step),
         ),
-    )
-
-
-def reasoning(
-    patterns: np.ndarray,
-    *,
-    steps: int,
-    matching_fraction: float,
-    context_length: int,
-    maximum_length: int | None = None,
-    transitions: np.ndarray | None = None,
-    noise_norm: float = 0.0,
-    mode: Mode = Mode.next_step,
-    positions_inside: bool = False,
-) -> Reasoning:
-    """A checked world on these orthonormal patterns (rows); without `transitions` the examples make no errors."""
-    patterns = np.asarray(patterns, float)
-    count, dimension = patterns.shape
-    length = context_length if maximum_length is None else maximum_length
-    matrices = shifts(steps, count) if transitions is None else check(transitions)
-    require(
-        matrices.shape == (steps, count, count),
-        f"transitions have shape {matrices.shape}; {steps} steps on {count} patterns need {(steps, count, count)}.",
-    )
-    require_fraction("matching_fraction", matching_fraction)
-    require_positive(context_length=context_length)
-    require(context_length <= length, f"context_length is {context_length}, above maximum_length {length}.")
-    require(
-        round(matching_fraction * context_length) >= 1,
-        f"matching_fraction {matching_fraction} of {context_length} examples leaves none that starts from the query's pattern.",
-    )
-    require_finite(noise_norm=noise_norm, patterns=patterns)
-    require(noise_norm >= 0, f"noise_norm is {noise_norm}; it must not be negative.")
-    require(np.allclose(patterns @ patterns.T, np.eye(count), atol=1e-6), "the patterns must be orthonormal rows.")
-    require(
-        noise_norm == 0 or count < dimension,
-        f"noise orthogonal to {count} patterns does not exist in {dimension} dimensions.",
-    )
-    columns = 2 * dimension + (0 if positions_inside else steps)
-    dictionary = np.zeros((2 * count + steps + 1, columns))
-    dictionary[:count, :dimension] = patterns
-    dictionary[count : 2 * count, dimension : 2 * dimension] = patterns
-    codes = dictionary[2 * count : 2 * count + steps]
-    if positions_inside:
-        free = np.linalg.svd(patterns)[2][count : count + steps]
-        require(len(free) == steps, f"{steps} codes inside need {steps} directions orthogonal to the {count} patterns.")
-        codes[:, dimension:] = free
-    else:
-        codes[:, -steps:] = np.eye(steps)
-    return Reasoning(
-        dictionary=dictionary.astype(np.float32),
-        patterns=patterns.astype(np.float32),
-        cumulative=np.cumsum(matrices, axis=2).astype(np.float32),
-        matching_fraction=np.float32(matching_fraction),
-        context_length=np.int32(context_length),
-        noise_norm=np.float32(noise_norm),
-        mode=np.int32(mode),
-        maximum_length=length,
-        noisy=noise_norm > 0,
     )

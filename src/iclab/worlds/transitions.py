@@ -1,9 +1,10 @@
 """Transition matrices of erroneous reasoning (chain-of-thought, Section C.1): how they are built, checked and measured.
 
-Step k of a task shifts a pattern's place in the task's permutation by k: f_k(μ_{p_i}) = μ_{p_{(i+k) mod M'}}. In an example the
-step may go wrong: A_k(i, j) is the probability to land at place j from place i. The matrices built here are circulant in the
-order of the permutation, A_k = (shift by k) · E with one error kernel: e(0) = a right, e(1) = b one place too far, the rest
-uniform. For them the trajectory probability (20) is τ = a^K and the primacy (15) is ρ = 1 - max(b, rest)/a.
+Step k of a task shifts a pattern's place in the task's permutation by k: f_k(μ_{p_i}) = μ_{p_{(i+k) mod M'}}. In an
+example the step may go wrong: A_k(i, j) is the probability to land at place j from place i. The matrices built here are
+circulant in the order of the permutation, A_k = (shift by k) · E with one error kernel: e(0) = a right, e(1) = b one
+place too far, the rest uniform. For them the trajectory probability (20) is τ = a^K and the primacy (15) is
+ρ = 1 - max(b, rest)/a.
 
 | word | letter |
 |---|---|
@@ -38,7 +39,7 @@ def from_kernel(right: float, next_: float, steps: int, patterns: int) -> np.nda
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What the definitions say of a set of matrices. `condition_1` is (24): the right answer is the most probable output."""
+    """What the definitions say of matrices. `condition_1` is (24): the right answer is the most probable output."""
 
     trajectory_probability: float
     primacy: float
@@ -72,7 +73,7 @@ def measure(matrices: np.ndarray) -> Measured:
 
 
 def check(matrices: np.ndarray) -> np.ndarray:
-    """Accept any matrices that satisfy (15): rows are distributions with the right step as largest entry. Names the row."""
+    """Accept matrices that satisfy (15): rows are distributions with the right step as largest entry. Names the row."""
     matrices = np.asarray(matrices, float)
     require(
         matrices.ndim == 3 and matrices.shape[1] == matrices.shape[2] and len(matrices) >= 1,
@@ -98,8 +99,8 @@ def check(matrices: np.ndarray) -> np.ndarray:
 def for_steps(trajectory_probability: float, primacy: float, steps: int, patterns: int) -> np.ndarray:
     """Matrices with these τ and ρ, or an error that says which ρ this τ allows.
 
-    a = τ^(1/K). The largest wrong entry is b = (1-ρ)a; what is left over, 1-a-b, is spread over the other M'-2 entries and
-    may not exceed b, nor be negative: (1-a)/(M'-1) <= b <= 1-a.
+    a = τ^(1/K). The largest wrong entry is b = (1-ρ)a; what is left over, 1-a-b, is spread over the other M'-2 entries
+    and may not exceed b, nor be negative: (1-a)/(M'-1) <= b <= 1-a.
     """
     tau, rho = trajectory_probability, primacy
     shifts(steps, patterns)
@@ -107,14 +108,11 @@ def for_steps(trajectory_probability: float, primacy: float, steps: int, pattern
     require(0 < tau < 1, f"trajectory_probability is {tau}; it must lie in (0, 1).")
     right = tau ** (1.0 / steps)
     lowest, highest = max(0.0, 1 - (1 - right) / right), 1 - (1 - right) / ((patterns - 1) * right)
-    require(
-        highest > 0,
-        f"trajectory_probability {tau} with {steps} steps and {patterns} patterns is below {patterns**-steps:.3g}, chance.",
-    )
+    given = f"trajectory_probability {tau} with {steps} steps and {patterns} patterns"
+    require(highest > 0, f"{given} is below {patterns**-steps:.3g}, chance.")
     require(
         lowest - 1e-9 <= rho <= highest + 1e-9 and 0 < rho < 1,
-        f"trajectory_probability {tau} with {steps} steps and {patterns} patterns allows a primacy in "
-        f"[{lowest:.4f}, {highest:.4f}] in this construction, not {rho}.",
+        f"{given} allows a primacy in [{lowest:.4f}, {highest:.4f}] in this construction, not {rho}.",
     )
     return _verified(from_kernel(right, (1 - rho) * right, steps, patterns), tau, rho, outputs=False, condition_1=None)
 
@@ -152,19 +150,20 @@ def for_outputs(
             return _verified(
                 from_kernel(solved.x[0], solved.x[1], steps, patterns), tau, rho, outputs=True, condition_1=condition_1
             )
-    near = [found.output_primacy for found in map(outcome, grid) if found and abs(found.output_probability - tau) < 0.02]
+    outcomes = [found for found in map(outcome, grid) if found]
+    near = [found.output_primacy for found in outcomes if abs(found.output_probability - tau) < 0.02]
     span = f"a primacy between about {min(near):.2f} and {max(near):.2f}" if near else "no primacy at all"
     word = "holding" if condition_1 else "failing"
-    raise InputError(
-        f"output_probability {tau} with Condition 1 {word}, {steps} steps and {patterns} patterns allows {span}, not {rho}."
-    )
+    given = f"output_probability {tau} with Condition 1 {word}, {steps} steps and {patterns} patterns"
+    raise InputError(f"{given} allows {span}, not {rho}.")
 
 
 def _verified(matrices: np.ndarray, tau: float, rho: float, *, outputs: bool, condition_1: bool | None) -> np.ndarray:
     """The matrices, after their definitions were evaluated on them."""
     check(matrices)
     found = measure(matrices)
-    pair = (found.output_probability, found.output_primacy) if outputs else (found.trajectory_probability, found.primacy)
+    steps, output = (found.trajectory_probability, found.primacy), (found.output_probability, found.output_primacy)
+    pair = output if outputs else steps
     assert np.allclose(pair, (tau, rho), atol=1e-6), f"built {pair}, wanted {(tau, rho)}"
     assert condition_1 is None or found.condition_1 == condition_1
     return matrices

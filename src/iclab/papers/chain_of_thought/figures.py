@@ -2,105 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
-from iclab.papers.chain_of_thought.claims import LETTERS, OUTPUT_LETTERS, REQUIRED
-from iclab.papers.chain_of_thought.settings import Settings
-from iclab.statistics import band, first_below
+from iclab.authoring import UNIT, Custom, Dots, Law, Lines, Results, Table, first_below, law_table, measured, picture
+from iclab.drawing import boundary_map, heads_by_layer, threshold
+from iclab.papers.chain_of_thought.experiments import KINDS
+from iclab.papers.chain_of_thought.gpt2 import MODELS
+from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, STAGES
+from iclab.papers.chain_of_thought.settings import Settings, symbols
+from iclab.papers.chain_of_thought.statements import MASSES, REQUIRED, ZERO
+from iclab.papers.chain_of_thought.theory import chain_length
 
-UNIT = (0.0, 1.0)
+ERRORS = partial(Lines, along="length", x="number of examples l_ts", y="error", bounds=UNIT)
+ENOUGH = {f"required: {REQUIRED:g}": REQUIRED}
+WHOLE = (-0.02, 1.02)
+MASS = "mass on same pattern and step"
 
 
-def _sweep(results: Results, experiment: str, letters: dict[str, str], number: int, name: str) -> Figure:
-    data = results[experiment].sel(setting="standard")
-    figure, axes = panels(
-        3, tuple(f"{number}({panel}) {name}, varying {letter}" for panel, letter in letters.items()), width=3.8
+def thm1(results: Results, s: Settings) -> Figure:
+    """Every seed's loss, and the ends of the stages of training against α, M and K with fitted and predicted powers."""
+    loss = Dots("(19) squared loss", {"fresh prompts": measured("training", "loss")}, "loss", {"ε": symbols(s).error})
+    return picture(results, loss, *(law.panel(f"(18) {name}") for name, law in STAGES.items()), width=3.6, columns=3)
+
+
+def thm2(results: Results, s: Settings) -> Figure:
+    """Errors and attention on generic patterns and at the equal mixture; examples that CoT needs; error over τ."""
+    shown = (
+        ("CoT error, all queries", "generalisation", "error", "0-1 error", {"0.01": ZERO}),
+        ("Next-step error at that pattern", "mixtures", "error", "0-1 error", {"0.01": ZERO}),
+        ("Attention at that pattern", "mixtures", "mass", MASS, {"1 - ε": 1 - symbols(s).error}),
     )
-    for axis, (panel, letter) in zip(axes, letters.items(), strict=True):
-        for colour, value in enumerate(data[f"value_{panel}"].values):
-            part = data[f"error_{panel}"].sel({f"value_{panel}": value})
-            curve(axis, part, "length", label=f"{letter} = {value:g}", colour=colour, bounds=UNIT)
-        threshold(axis, REQUIRED, f"required: {REQUIRED:g}")
-        axis.set_xlabel("number of examples l_ts")
-        axis.set_ylabel("error")
-        axis.set_ylim(-0.02, None)
-        axis.legend()
-    return figure
+    kinds = (
+        Dots(title, {kind: measured(experiment, variable).sel(kind=kind) for kind in KINDS}, y, rules)
+        for title, experiment, variable, y, rules in shown
+    )
+    laws = (law.panel(f"(23) in {law.symbol}") for law in CHAINS.values())
+    region = Custom("CoT error over τ and l_ts", ("chains",), partial(_region, s))
+    return picture(results, *kinds, region, *laws, width=3.8, columns=4)
 
 
-def fig2(results: Results, settings: Settings) -> Figure:
-    """CoT error (averaged over the steps) against the number of examples, varying α', τ and ρ."""
-    return _sweep(results, "chains", LETTERS, 2, "CoT")
+def _region(s: Settings, axis: Axes, results: Results) -> None:
+    """The theorem's boundary has the constant that fits the largest τ."""
+    data = results["chains"]["error_B"].rename("error of CoT")
+    at, values = symbols(s), data["value_B"].values
+    taus = np.linspace(0.5 * values.min(), 1.3 * values.max(), 100)
+    needed, easy = (chain_length(at).value * (tau / at.trajectory_probability) ** -2.0 for tau in (taus, values[-1]))
+    easiest = CHAINS["B"].needed().evaluate(results).isel(value_B=-1)
+    found = float(easiest.where(np.isfinite(easiest) & (easiest > 0)).mean())
+    constant = found / easy if np.isfinite(found) else 1.0
+    words = f"l_ts = {constant:.2g} (α'τρ)⁻² log M"
+    boundary_map(axis, data, "value_B", "length", "τ", "l_ts", (taus, constant * needed), words)
 
 
-def fig3(results: Results, settings: Settings) -> Figure:
-    """ICL error against the number of examples, varying α', τ_o and ρ_o."""
-    return _sweep(results, "direct", OUTPUT_LETTERS, 3, "ICL")
+def thm3(results: Results, s: Settings) -> Figure:
+    """ICL error where Condition 1 holds and where it fails; examples that ICL needs against α', τ_o and ρ_o."""
+    error = measured("comparison", "icl")
+    lines = ERRORS("ICL error", error, by="condition", label="Condition 1 {}", rules={"0.5": 0.5}, log="x")
+    return picture(results, lines, *(law.panel(f"(25) in {law.symbol}") for law in DIRECT.values()), columns=2)
 
 
-def fig4(results: Results, settings: Settings) -> Figure:
+def _sweep(title: str, laws: Mapping[str, Law], results: Results, s: Settings) -> Figure:
+    def panel(name: str, law: Law) -> Lines:
+        title_there, data = f"{title.format(name)}, varying {law.symbol}", measured(law.experiment, law.variable)
+        return ERRORS(title_there, data, by=law.over, label=f"{law.symbol} = {{}}", rules=ENOUGH)
+
+    return picture(results, *(panel(name, law) for name, law in laws.items()), width=3.8)
+
+
+def fig4(results: Results, s: Settings) -> Figure:
     """CoT and ICL error against the number of examples where Condition 1 holds and where it fails."""
-    data = results["comparison"].sel(setting="standard")
-    figure, axes = panels(2, ("4: Condition 1 holds", "4: Condition 1 fails"))
-    names = {"icl": "ICL", "cot": "CoT, all steps (7)", "cot_final": "CoT, final step"}
-    for axis, condition in zip(axes, data["condition"].values, strict=True):
-        for colour, (name, label) in enumerate(names.items()):
-            curve(axis, data[name].sel(condition=condition), "length", label=label, colour=colour, bounds=UNIT)
-        axis.set_xscale("log")
-        axis.set_xlabel("number of examples l_ts")
-        axis.set_ylabel("error")
-        axis.set_ylim(-0.02, 1.02)
-        axis.legend()
-    return figure
+    names = {"ICL": "icl", "CoT, all steps (7)": "cot", "CoT, final step": "cot_final"}
+
+    def panel(condition: str) -> Lines:
+        data = {label: measured("comparison", name).sel(condition=condition) for label, name in names.items()}
+        return ERRORS(f"4: Condition 1 {condition}", data, limits=WHOLE, log="x")
+
+    return picture(results, panel("holds"), panel("fails"))
 
 
-def fig5(results: Results, settings: Settings) -> Figure:
-    """Attention mass on four groups of columns along training, on noisy test prompts; the whole run and its beginning."""
-    data = results["training"].sel(setting="standard")
-    figure, axes = panels(2, ("5: attention along training", "5: the first tenth"))
-    names = {
-        "same_pattern_same_step": "same pattern, same step",
-        "other_pattern_same_step": "other pattern, same step",
-        "same_pattern_other_step": "same pattern, other step",
-        "other_pattern_other_step": "other pattern, other step",
+def fig5(results: Results, s: Settings) -> Figure:
+    """Attention mass on four groups of columns along training, on noisy test prompts; the whole run and its start."""
+    other = results["training"][MASSES[2]] + results["training"][MASSES[3]]
+    end = float(np.nanmean(first_below(other, "step", 0.1).values))
+    marks = {"end of stage 1": end} if np.isfinite(end) else {}
+
+    def panel(title: str, last: float) -> Lines:
+        names = {name.replace("pattern_", "pattern, ").replace("_", " "): name for name in MASSES}
+        data = {words: measured("training", name).sel(step=slice(0, last)) for words, name in names.items()}
+        return Lines(title, data, "step", y="attention mass", marks=marks, bounds=UNIT, dots=False)
+
+    return picture(results, panel("5: attention along training", s.steps), panel("5: the first tenth", s.steps / 10))
+
+
+def gpt2_steps(results: Results, s: Settings) -> Figure:
+    """CoT error against α' at l_ts = l_tr, and CoT against ICL where Condition 1 fails: one layer and GPT-2."""
+    error = {words: measured("gpt2-steps", "error").sel(model=model) for model, words in MODELS.items()}
+    failing = {
+        f"{way},\n{model}": measured("gpt2-steps", f"failing_{way.lower()}").sel(model=model)
+        for way in ("ICL", "CoT")
+        for model in MODELS
     }
-    other = data["same_pattern_other_step"] + data["other_pattern_other_step"]
-    boundary = float(np.nanmean(first_below(other, "step", 0.1).values))
-    for axis in axes:
-        for colour, (name, label) in enumerate(names.items()):
-            curve(axis, data[name], "step", label=label, colour=colour, bounds=UNIT, marker="")
-        if np.isfinite(boundary):
-            threshold(axis, boundary, "end of stage 1", vertical=True)
-        axis.set_xlabel("training step")
-        axis.set_ylabel("attention mass")
-    axes[1].set_xlim(0, settings.steps / 10)
-    axes[0].legend()
-    return figure
+    x, y = "matching fraction α'", "CoT error"
+    lines = Lines(
+        "CoT on unseen patterns", error, "fraction", x=x, y=y, rules=ENOUGH, limits=WHOLE, bounds=UNIT, seeds=True
+    )
+    return picture(results, lines, Dots("Condition 1 fails", failing, y="error"))
 
 
-def mixtures(results: Results, settings: Settings) -> Figure:
-    """Error and attention where the query's input is a generic test pattern, and where it is the equal mixture of all."""
-    titles = ("Theorem 2: CoT error, all queries", "Next-step error at that pattern", "Attention at that pattern")
-    figure, axes = panels(3, titles, width=3.4)
-    parts = (("generalisation", "error"), ("mixtures", "error"), ("mixtures", "mass"))
-    for axis, (experiment, name) in zip(axes, parts, strict=True):
-        if experiment not in results:
-            axis.set_visible(False)
-            continue
-        part = results[experiment][name].sel(setting="standard")
-        mean, low, high = band(part.transpose(..., "kind"), UNIT)
-        spread = np.maximum(0, np.stack([mean - low, high - mean]))
-        axis.bar(range(2), mean, yerr=spread, color=[COLOURS[0], COLOURS[1]], width=0.5)
-        axis.set_xticks(range(2), [str(kind) for kind in part["kind"].values])
-        axis.set_ylabel("0-1 error" if name == "error" else "mass on same pattern and step")
-    return figure
+def gpt2_attention(results: Results, s: Settings) -> Figure:
+    """Attention mass on the same pattern and step along training, noisy prompts: one layer, GPT-2 by layer."""
+
+    def heads(axis: Axes, results: Results) -> None:
+        heads_by_layer(axis, results["gpt2-training"][MASSES[0]])
+        threshold(axis, 0.9, "0.9")
+        axis.set(ylim=WHOLE, xlabel="training step", ylabel=MASS)
+        axis.legend(ncols=2, loc="lower right")
+
+    one = measured("training", MASSES[0])
+    lines = Lines("One layer", one, "step", y=MASS, rules={"0.9": 0.9}, bounds=UNIT, limits=WHOLE, dots=False)
+    return picture(results, lines, Custom("GPT-2", ("gpt2-training",), heads))
 
 
-FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
-    "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5, "mixtures": mixtures,
-}  # fmt: skip
+def rates(results: Results, s: Settings) -> Table:
+    """All laws by all criteria."""
+    laws = {f"thm1, {name}": law for name, law in STAGES.items()}
+    laws |= {f"{name} in {law.symbol}": law for name, by in (("thm2", CHAINS), ("thm3", DIRECT)) for law in by.values()}
+    return law_table(laws, results)
+
+
+fig2, fig3 = partial(_sweep, "2({}) CoT", CHAINS), partial(_sweep, "3({}) ICL", DIRECT)
+figures = {"thm1": thm1, "thm2": thm2, "thm3": thm3, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5}
+figures |= {"gpt2-steps": gpt2_steps, "gpt2-attention": gpt2_attention}
+tables = {"rates": rates}

@@ -1,29 +1,34 @@
 """Settings of chain-of-thought (Appendix E of the paper), and the worlds they define.
 
-What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5, ρ = 0.8
-and α' = 0.8 unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `unstated`.
+What the paper states: d_X = 30, M = 20, M' = 10, α = 0.4, K = 3, the permutation tasks, noise of norm 0.2, τ = 0.5,
+ρ = 0.8 and α' = 0.8 unless varied, τ_o = 0.4 and ρ_o = 0.1 for Fig. 4. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
-from iclab.papers.deep import SMOKE, DeepSettings
-from iclab.theory import chain_of_thought as theory
+from iclab.papers.chain_of_thought import theory
+from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.reasoning import Mode, Reasoning, reasoning
+from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
+
+FRACTIONS = ("matching_fraction", "test_matching_fraction", "trajectory_probability", "primacy")
+NO_SIZES = (*FRACTIONS, "noise_norm", "separate_weights", "gpt2")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`, some with other values here."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d_X
     patterns: int = 20  # M
@@ -48,39 +53,24 @@ class Settings(DeepSettings):
     comparison_prompts: int = 250
     rate_steps: int = 1500  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
-    gpt2_step_size: float = 1e-3
-    gpt2_batch: int = 60  # every pattern × every step once, as for one layer
-    gpt2_steps: int = 400
-    gpt2_seeds: int = 4
-    gpt2_prompts: int = 1_000
+    # Its batch, too, has every pattern × every step once.
+    gpt2: GPT2Training = GPT2Training(step_size=1e-3, batch=60, steps=400, prompts=1_000)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("matching_fraction", "test_matching_fraction"):
-            require_fraction(name, getattr(self, name))
-        sizes = ("patterns", "test_patterns", "reasoning_steps", "train_length", "longest_test", "longest_comparison",
-                 "initial_scale", "step_size", "batch", "steps", "record_every", "prompts", "trend_prompts",
-                 "comparison_prompts", "rate_steps", "rate_programs")  # fmt: skip
+        sizes = [field.name for field in dataclasses.fields(self) if field.name not in NO_SIZES]
         require_positive(**{name: getattr(self, name) for name in sizes})
-        require(
-            self.test_patterns <= self.patterns,
-            f"test_patterns is {self.test_patterns}, above patterns {self.patterns}: M' mixtures of M patterns need M' <= M.",
-        )
-        require(
-            self.patterns <= self.feature_dimension,
-            f"{self.patterns} orthonormal patterns do not fit into {self.feature_dimension} dimensions.",
-        )
+        m, test, features = self.patterns, self.test_patterns, self.feature_dimension
+        require(test <= m, f"test_patterns is {test}, above patterns {m}: M' mixtures of M patterns need M' <= M.")
+        require(m <= features, f"{m} orthonormal patterns do not fit into {features} dimensions.")
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
-        require(self.longest_test >= 10, f"longest_test is {self.longest_test}; Figs. 2 and 3 need at least 10 examples.")
-        require(self.longest_comparison >= 20, f"longest_comparison is {self.longest_comparison}; Fig. 4 needs at least 20.")
-        for name, fraction, length in (
-            ("matching_fraction", self.matching_fraction, self.train_length),
-            ("test_matching_fraction", self.test_matching_fraction, 5),
-        ):
-            require(
-                round(fraction * length) >= 1,
-                f"{name} {fraction} of {length} examples leaves none that starts from the query's pattern.",
-            )
+        long, longer = self.longest_test, self.longest_comparison
+        require(long >= 10, f"longest_test is {long}; Figs. 2 and 3 need at least 10 examples.")
+        require(longer >= 20, f"longest_comparison is {longer}; Fig. 4 needs at least 20.")
+        for name, length in (("matching_fraction", self.train_length), ("test_matching_fraction", 5)):
+            fraction = getattr(self, name)
+            require_fraction(name, fraction)
+            words = f"{name} {fraction} of {length} examples leaves none that starts from the query's pattern."
+            require(round(fraction * length) >= 1, words)
         for_steps(self.trajectory_probability, self.primacy, self.reasoning_steps, self.test_patterns)
 
     @property
@@ -90,110 +80,100 @@ class Settings(DeepSettings):
         return sorted({*dense, *range(0, self.steps, self.record_every), self.steps})
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open, and what these settings say."""
-    return (
-        f"l_tr = {s.train_length}, ξ = {s.initial_scale:g}, B = {s.batch} (every query pattern and step by turns), "
-        f"η = {s.step_size:g}, T = {s.steps}",
-        "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
-        *unstated_world(),
-    )
-
-
-def unstated_world() -> tuple[str, ...]:
-    """What the paper leaves open about its examples and rules."""
-    return (
-        "exactly round(α l) examples start from the query's pattern, the others from any other one",
-        "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
-        "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
-        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-    )
+unstated = (
+    Unstated("train_length", (10, 20, 40), "l_tr; (17) asks for at least 1/α"),
+    Unstated("longest_test", (40, 60, 80), "the longest l_ts of Figs. 2 and 3"),
+    Unstated("longest_comparison", (80, 160, 320), "the longest l_ts of Fig. 4"),
+    Unstated("initial_scale", (0.001, 0.01, 0.05), "ξ, 'tiny'"),
+    Unstated("separate_weights", (0, 1), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
+    Unstated("step_size", (0.5, 0.9, 1.0), "η; Theorem 1 asks for η < 1"),
+    Unstated("batch", (60, 120, 240), "B; every query pattern and step by turns"),
+    Unstated("steps", (1000, 2000, 4000), "T"),
+    "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
+    "exactly round(α l) examples start from the query's pattern, the others from any other one",
+    "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
+    "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
+    "grids of α', τ, ρ, τ_o, ρ_o: what K = 3 and M' = 10 allow; (τ_o, ρ_o) = (0.5, 0.5) in Fig. 3 where not varied",
+    "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
+    *Settings.gpt2.unstated(),
+)
 
 
 @functools.lru_cache(maxsize=256)
-def mixed_patterns(settings: Settings, seed: int, kind: str) -> tuple[tuple[float, ...], ...]:
-    """M' orthonormal mixtures of the training patterns: "generic" (random), or with their "equal mixture" as the first."""
-    random = np.random.default_rng([4, seed])
-    columns = random.normal(size=(settings.patterns, settings.test_patterns))
+def mixed_patterns(s: Settings, seed: int, kind: str) -> tuple[tuple[float, ...], ...]:
+    """M' orthonormal mixtures of the training patterns: "generic" (random), or the first is their "equal mixture"."""
+    columns = np.random.default_rng([4, seed]).normal(size=(s.patterns, s.test_patterns))
     if kind == "equal mixture":
         columns[:, 0] = 1.0
     q, r = np.linalg.qr(columns)
-    mixed = (q * np.sign(np.diag(r))).T @ np.eye(settings.patterns, settings.feature_dimension)
+    mixed = (q * np.sign(np.diag(r))).T @ np.eye(s.patterns, s.feature_dimension)
     return tuple(tuple(row) for row in mixed)
 
 
 @functools.lru_cache(maxsize=64)
-def step_matrices(settings: Settings, tau: float, rho: float) -> np.ndarray:
-    """A_k with these τ and ρ."""
-    return for_steps(tau, rho, settings.reasoning_steps, settings.test_patterns)
+def step_matrices(s: Settings, tau: float | None = None, rho: float | None = None) -> np.ndarray:
+    """A_k with these τ and ρ; those of the settings if none are given."""
+    return for_steps(tau or s.trajectory_probability, rho or s.primacy, s.reasoning_steps, s.test_patterns)
 
 
 @functools.lru_cache(maxsize=64)
-def output_matrices(settings: Settings, tau: float, rho: float, condition_1: bool = True) -> np.ndarray:
+def output_matrices(s: Settings, tau: float, rho: float, condition_1: bool = True) -> np.ndarray:
     """A_k whose product has these τ_o and ρ_o."""
-    return for_outputs(tau, rho, settings.reasoning_steps, settings.test_patterns, condition_1=condition_1)
+    return for_outputs(tau, rho, s.reasoning_steps, s.test_patterns, condition_1=condition_1)
+
+
+def training_world(s: Settings, *, patterns: int = 0, steps: int = 0, fraction: float = 0.0) -> Reasoning:
+    """Right examples on the training patterns; M, K or α may be another one."""
+    features = np.eye(patterns or s.patterns, s.feature_dimension)
+    alpha, length = fraction or s.matching_fraction, s.train_length
+    return Reasoning(features, steps=steps or s.reasoning_steps, matching_fraction=alpha, context_length=length)
 
 
 def inference_world(
-    settings: Settings, seed: int, matrices: np.ndarray, fraction: float, length: int, maximum: int, mode: Mode,
+    s: Settings,
+    seed: int,
+    mode: Mode,
+    matrices: np.ndarray,
+    alpha: float,
+    length: int,
+    most: int,
     kind: str = "generic",
-) -> Reasoning:  # fmt: skip
-    """Noisy, erroneous examples on the test patterns of this seed."""
-    s = settings
-    return reasoning(
-        np.array(mixed_patterns(s, seed, kind)), steps=s.reasoning_steps, matching_fraction=fraction, context_length=length,
-        maximum_length=maximum, transitions=matrices, noise_norm=s.noise_norm, mode=mode,
-    )  # fmt: skip
+) -> Reasoning:
+    """Noisy, erroneous examples on the test patterns of this seed; `most` is the longest prompt of its figure."""
+    patterns = np.array(mixed_patterns(s, seed, kind))
+    asked: dict[str, Any] = {"context_length": length, "maximum_length": most, "matching_fraction": alpha, "mode": mode}
+    return Reasoning(patterns, steps=s.reasoning_steps, transitions=matrices, noise_norm=s.noise_norm, **asked)
 
 
 @functools.lru_cache(maxsize=64)
-def recipe(settings: Settings, seed: int) -> Recipe:
+def recipe(s: Settings, seed: int) -> Recipe:
     """The one training, watched on the next steps of noisy test prompts."""
-    s = settings
-    matrices = step_matrices(s, s.trajectory_probability, s.primacy)
-    watched = inference_world(s, seed, matrices, s.test_matching_fraction, s.train_length, s.train_length, Mode.next_step)
+    length, fraction = s.train_length, s.test_matching_fraction
     return Recipe(
-        world=reasoning(
-            np.eye(s.patterns, s.feature_dimension), steps=s.reasoning_steps, matching_fraction=s.matching_fraction,
-            context_length=s.train_length,
-        ),
+        world=training_world(s),
         model=ChainTransformerSettings(s.initial_scale, separate=bool(s.separate_weights)),
         training=Training(s.step_size, s.batch),
-        watched=(watched,),
+        watched=(inference_world(s, seed, Mode.next_step, step_matrices(s), fraction, length, length),),
         arrays={"test_patterns": np.array(mixed_patterns(s, seed, "generic"), np.float32)},
-    )  # fmt: skip
-
-
-SHARED = ("feature_dimension", "patterns", "test_patterns", "reasoning_steps", "matching_fraction", "test_matching_fraction",
-          "trajectory_probability", "primacy", "noise_norm", "train_length", "step_size", "batch", "steps")  # fmt: skip
-
-
-def symbols(settings: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings.
-
-    ε is the smallest that the batch allows; τ_o, ρ_o and Condition 1 are those of the product of the matrices in force; l_ts is
-    the longest of Figs. 2 and 3.
-    """
-    s = settings
-    found = measure(step_matrices(s, s.trajectory_probability, s.primacy))
-    return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
-        output_probability=found.output_probability,
-        output_primacy=found.output_primacy,
-        condition_1=float(found.condition_1),
-        test_length=s.longest_test,
-        error=theory.smallest_error(s.batch, s.patterns),
     )
 
 
-PROFILES = {
-    "smoke": Settings(
-        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, comparison_prompts=250,
-        longest_comparison=40, **SMOKE
-    ),
+def symbols(s: Settings) -> theory.Symbols:
+    """What the theorems speak of: ε is the smallest that the batch allows, l_ts the longest of Figs. 2 and 3; τ_o, ρ_o
+    and Condition 1 are those of the product of the matrices in force.
+    """
+    found = measure(step_matrices(s))
+    own = {name: getattr(s, name) for name in theory.Symbols.letters() if hasattr(s, name)}
+    own |= {name: float(getattr(found, name)) for name in ("output_probability", "output_primacy", "condition_1")}
+    return theory.Symbols(**own, test_length=s.longest_test, error=theory.smallest_error(s.batch, s.patterns))
+
+
+few = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "longest_comparison": 40}
+deep = dataclasses.replace(Settings.gpt2, steps=2000, seeds=32, prompts=10_000)
+settings = {
+    "smoke": Settings(prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke(), **few),
     "quick": Settings(),
     "paper": Settings(
-        prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280,
-        gpt2_steps=2000, gpt2_seeds=32, gpt2_prompts=10_000,
+        prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280, gpt2=deep
     ),
-}  # fmt: skip
+}

@@ -6,14 +6,15 @@ import dataclasses
 
 import xarray as xr
 
+from iclab.authoring import softmax_explorer as looking
+from iclab.authoring.exploration import Exploration, moments, watching
 from iclab.experiments import Lab, Recipe
-from iclab.papers import looking
-from iclab.papers.exploration import Exploration, moments, watching
 from iclab.papers.feature_selection.settings import Settings, recipe, world
 
 WATCH = watching(looking.look)
 ABOUT = (
-    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the label it "
+    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that "
+    "the label it "
     "pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
 )
 

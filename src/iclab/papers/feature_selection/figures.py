@@ -2,84 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
-from iclab.papers.feature_selection.claims import ZERO, patterns_total
+from iclab.authoring import Dots, Expression, Lines, Power, Results, Scaling, Table, apply, law_table, measured, picture
+from iclab.papers.feature_selection.laws import laws
 from iclab.papers.feature_selection.settings import Settings
+from iclab.papers.feature_selection.statements import ZERO, late, patterns_total
 
 
-def fig1a(results: Results, settings: Settings) -> Figure:
-    """Norms of W_Q and W_K on relevant and irrelevant patterns, and attention mass, along training."""
-    data = results["training"].sel(setting="standard")
-    figure, axes = panels(2, ("1(a) Response to patterns", "Attention mass on N*"))
-    names = {"query_relevant": r"$\|W_Q\mu_j\|$", "key_relevant": r"$\|W_K\mu_j\|$",
-             "query_irrelevant": r"$\|W_Q\nu_l\|$", "key_irrelevant": r"$\|W_K\nu_l\|$"}  # fmt: skip
-    for colour, (name, label) in enumerate(names.items()):
-        curve(
-            axes[0],
-            data[name],
+def fig1a(results: Results, s: Settings) -> Figure:
+    """Norms of W_Q and W_K on relevant and irrelevant patterns, and attention mass, along training; its approach to
+    1.
+    """
+    m = patterns_total(s)
+    norms = {
+        rf"$\|W_{side[0].upper()}\{letter}\|$": measured("training", f"{side}_{kind}")
+        for kind, letter in (("relevant", "mu_j"), ("irrelevant", "nu_l"))
+        for side in ("query", "key")
+    }
+    keys = tuple(name for name in norms if "W_K" in name)
+    mass = {
+        "in domain": measured("training", "attention_same"),
+        "out of domain": measured("training", "out_attention_same"),
+    }
+    elsewhere = apply(late, measured("approach", "attention_other"))
+    return picture(
+        results,
+        Lines(
+            "1(a) Response to patterns",
+            norms,
             "step",
-            label=label,
-            colour=colour,
-            marker="",
-            ls="--" if "key" in name else "-",
-        )
-    threshold(axes[0], float(np.sqrt(np.log(patterns_total(settings)))), "√log M")
-    for colour, (name, label) in enumerate({"attention_same": "in domain", "out_attention_same": "out of domain"}.items()):
-        curve(axes[1], data[name], "step", label=label, colour=colour, bounds=(0, 1), marker="")
-    threshold(axes[1], 1 - 1 / patterns_total(settings), "1 - 1/M")
-    axes[0].set_ylabel("norm, mean over patterns")
-    axes[1].set_ylabel("summed attention")
-    for axis in axes:
-        axis.set_xlabel("training step")
-        axis.legend()
-    return figure
-
-
-def fig1b(results: Results, settings: Settings) -> Figure:
-    """Contributions of label and feature parts to the pre-activation along training, in two readings, and who wins."""
-    data = results["training"].sel(setting="standard")
-    titles = (
-        "1(b) Contributions of the embeddings",
-        "1(b) Coordinates as printed in (10)",
-        "Neurons for which (10) holds",
+            rules={"√log M": math.sqrt(math.log(m))},
+            dashed=keys,
+            dots=False,
+        ),
+        Lines("Attention mass on N*", mass, "step", rules={"1 - 1/M": 1 - 1 / m}, bounds=(0, 1), dots=False),
+        Power("Prop 1: attention elsewhere", elsewhere, Scaling("step", -1.0, "T"), "attention on other patterns"),
     )
-    figure, axes = panels(3, titles, width=3.8)
-    for axis, reading in zip(axes, ("own", "printed"), strict=False):
-        curve(axis, data[f"{reading}_feature"], "step", label="feature embeddings", colour=0, marker="")
-        curve(axis, data[f"{reading}_label"], "step", label="label embeddings", colour=1, marker="")
-        axis.set_ylabel("mean over winning neurons")
-    for colour, (reading, label) in enumerate(
-        {"own": "of those voting for the label", "printed": "of all, as printed"}.items()
-    ):
-        curve(axes[2], data[f"{reading}_wins"], "step", label=label, colour=colour + 2, bounds=(0, 1), marker="")
-    axes[2].set_ylabel("fraction of neurons")
-    for axis in axes:
-        axis.set_xlabel("training step")
-        axis.legend()
-    return figure
 
 
-def generalisation(results: Results, settings: Settings) -> Figure:
+def fig1b(results: Results, s: Settings) -> Figure:
+    """Contributions of label and feature parts to the pre-activation along training, in two readings, and who wins."""
+
+    def parts(reading: str) -> dict[str, Expression]:
+        return {f"{part} embeddings": measured("training", f"{reading}_{part}") for part in ("feature", "label")}
+
+    wins = {
+        "of those voting for the label": measured("training", "own_wins"),
+        "of all": measured("training", "printed_wins"),
+    }
+    words = "mean over winning neurons"
+    return picture(
+        results,
+        Lines("1(b) Contributions of the embeddings", parts("own"), "step", y=words, dots=False),
+        Lines("1(b) Coordinates as printed in (10)", parts("printed"), "step", y=words, dots=False),
+        Lines("Neurons for which (10) holds", wins, "step", y="fraction of neurons", bounds=(0, 1), dots=False),
+        width=3.8,
+    )
+
+
+def _errors() -> Dots:
+    error = measured("generalisation", "error")
+    data = {"training tasks": error.sel(domain="in"), "out of domain": error.sel(domain="out")}
+    return Dots("Theorems 1 and 2: 0-1 error", data, rules={"0.001": ZERO})
+
+
+def generalisation(results: Results, s: Settings) -> Figure:
     """Theorems 1 and 2: every seed's 0-1 error."""
-    data = results["generalisation"].sel(setting="standard")
-    figure, axes = panels(1, ("Theorems 1 and 2: 0-1 error",))
-    for position, domain in enumerate(data["domain"].values):
-        values = data["error"].sel(domain=domain).values
-        axes[0].plot(position + np.linspace(-0.15, 0.15, len(values)), values, "o", ms=4, color=COLOURS[position])
-    threshold(axes[0], ZERO, "0.001")
-    axes[0].set_xticks([0, 1], ["training tasks", "out of domain"])
-    axes[0].set_ylabel("0-1 error")
-    return figure
+    return picture(results, _errors())
 
 
-FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
-    "fig1a": fig1a,
-    "fig1b": fig1b,
-    "generalisation": generalisation,
-}
+def thm1(results: Results, s: Settings) -> Figure:
+    """Theorem 1: every seed's 0-1 error, and iterations needed against λ_*, τ and α with fitted and predicted power
+    laws.
+    """
+    return picture(results, _errors(), *(law.panel(f"Thm 1 in {name}") for name, law in laws(s).items()), width=3.6)
+
+
+def rates(results: Results, s: Settings) -> Table:
+    """All laws by all criteria."""
+    return law_table({f"thm1 in {name}": law for name, law in laws(s).items()}, results)
+
+
+figures = {"fig1a": fig1a, "fig1b": fig1b, "generalisation": generalisation, "thm1": thm1}
+tables = {"rates": rates}

@@ -1,4 +1,6 @@
-"""Settings of feature-selection. The paper states the model of the data (Section 3.2) and no number for any experiment."""
+"""Settings of feature-selection. The paper states the model of the data (Section 3.2) and no number for any
+experiment.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ import numpy as np
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.papers.feature_selection import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
-from iclab.theory import feature_selection as theory
+from iclab.statements import Unstated
+from iclab.theorems import shared
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 
@@ -49,9 +53,9 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = ("label_dimension", "steps", "record_every", "prompts", "rate_steps", "batch", "neurons", "train_length",
-                 "test_length", "step_size", "initial_scale", "relevant_low")  # fmt: skip
-        require_positive(**{name: getattr(self, name) for name in sizes})
+        sizes = "label_dimension steps record_every prompts rate_steps batch neurons train_length test_length step_size"
+        positive = [*sizes.split(), "initial_scale", "relevant_low"]
+        require_positive(**{name: getattr(self, name) for name in positive})
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
         require(
             self.relevant_low <= self.relevant_high,
@@ -62,9 +66,11 @@ class Settings:
             f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use five training patterns.",
         )
         require(
-            self.key_width >= self.feature_dimension and self.value_width >= self.feature_dimension + self.label_dimension,
+            self.key_width >= self.feature_dimension
+            and self.value_width >= self.feature_dimension + self.label_dimension,
             f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
-            f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
+            f"{self.value_width} at least feature_dimension + label_dimension "
+            f"{self.feature_dimension + self.label_dimension}.",
         )
         patterns(self)
 
@@ -74,51 +80,63 @@ class Settings:
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open (every number), and what these settings say."""
-    return (
-        f"M1 = {s.relevant_patterns}, M2 = {s.irrelevant_patterns}, β = ‖q‖ = {s.pattern_strength:g}, "
-        f"α = {s.matching_fraction:g}, α' = {s.test_matching_fraction:g}, l_tr = {s.train_length}, l_ts = {s.test_length}",
-        f"m = {s.neurons}, m_a = {s.key_width}, m_b = {s.value_width}, B = {s.batch}, δ = {s.initial_scale:g}, "
-        f"η = {s.step_size:g}, T = {s.steps}",
-        f"λ ~ U({s.relevant_low:g}, {s.relevant_high:g}), κ ~ U(-{s.irrelevant_size:g}, {s.irrelevant_size:g}), noise "
-        f"uniform on the sphere of radius τ = {s.noise_norm:g}",
-        "W_O ~ N(0, 1/m), so ξ = m^(-1/2); hidden constants are 1",
-    )
+unstated = (
+    Unstated("relevant_patterns", (5, 6, 8), "M1; the paper prints no number of any experiment"),
+    Unstated("irrelevant_patterns", (25,), "M2: Section 3.2 asks for M1 + M2 >= M1², and both fit into d_X"),
+    Unstated("pattern_strength", (1.0, 3.0, 5.0), "β = ‖q‖"),
+    Unstated("matching_fraction", (0.6, 0.8, 1.0), "α"),
+    Unstated("test_matching_fraction", (0.6, 0.8, 1.0), "α'"),
+    Unstated("train_length", (10, 20, 40), "l_tr"),
+    Unstated("test_length", (10, 20, 40), "l_ts"),
+    Unstated("neurons", (100, 300, 1000), "m"),
+    Unstated("batch", (64, 128, 256), "B"),
+    Unstated("initial_scale", (0.02, 0.05, 0.08), "δ < 0.1"),
+    Unstated("step_size", (0.5, 1.0, 2.0), "η"),
+    Unstated("steps", (400, 1000), "T"),
+    Unstated("relevant_low", (0.6, 0.8, 1.0), "λ ~ U(λ_*, 1.2)"),
+    Unstated("irrelevant_size", (0.5, 1.0), "|κ| <= 1; κ ~ U(-|κ|, |κ|)"),
+    Unstated("noise_norm", (0.0, 0.05, 0.1), "τ; noise is uniform on the sphere of this radius"),
+    "m_a = m_b = 60; W_O ~ N(0, 1/m), so ξ = m^(-1/2)",
+)
 
 
 @functools.lru_cache(maxsize=16)
-def patterns(settings: Settings) -> Patterns:
+def patterns(s: Settings) -> Patterns:
     """The training patterns μ_j, ν_k."""
-    s = settings
     return orthogonal_patterns(
-        s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength, basis_seed=s.basis_seed or None
+        s.feature_dimension,
+        s.relevant_patterns,
+        s.irrelevant_patterns,
+        s.pattern_strength,
+        basis_seed=s.basis_seed or None,
     )
 
 
-def shifted_patterns(settings: Settings) -> Patterns:
-    """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν' new.
+def shifted_patterns(s: Settings) -> Patterns:
+    """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν'
+    new.
 
-    μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among themselves,
-    so none of them was seen and none lies in the span of the μ's.
+    μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among
+    themselves, so none of them was seen and none lies in the span of the μ's.
     """
-    trained = patterns(settings)
-    rows = np.zeros((3, settings.relevant_patterns))
+    trained = patterns(s)
+    rows = np.zeros((3, s.relevant_patterns))
     rows[0, :2] = np.sqrt(0.5)
     rows[1, 2:4] = 0.8, 0.6
     rows[2, 4] = 1.0
-    rotation = random_rotation(settings.irrelevant_patterns, seed=1)
-    return dataclasses.replace(trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant))
+    rotation = random_rotation(s.irrelevant_patterns, seed=1)
+    return dataclasses.replace(
+        trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant)
+    )
 
 
 @functools.lru_cache(maxsize=64)
-def world(settings: Settings, domain: str, length: int) -> Classification:
+def world(s: Settings, domain: str, length: int) -> Classification:
     """ "in": the M1 training tasks on the training patterns; "out": all tasks on the shifted ones."""
-    s = settings
     embedding = np.zeros(s.label_dimension)
     embedding[0] = s.pattern_strength
     inside = domain == "in"
-    return classification(
+    return Classification(
         patterns(s) if inside else shifted_patterns(s),
         cyclic_tasks(s.relevant_patterns) if inside else all_tasks(3),
         label_embedding=embedding,
@@ -131,9 +149,8 @@ def world(settings: Settings, domain: str, length: int) -> Classification:
     )
 
 
-def recipe(settings: Settings) -> Recipe:
+def recipe(s: Settings) -> Recipe:
     """The one training of this paper."""
-    s = settings
     return Recipe(
         world=world(s, "in", s.train_length),
         model=SoftmaxTransformerSettings(
@@ -144,16 +161,10 @@ def recipe(settings: Settings) -> Recipe:
     )
 
 
-SHARED = ("relevant_patterns", "irrelevant_patterns", "pattern_strength", "relevant_low", "irrelevant_size", "noise_norm",
-          "matching_fraction", "test_matching_fraction", "train_length", "test_length", "neurons", "initial_scale", "step_size",
-          "batch", "steps")  # fmt: skip
-
-
-def symbols(settings: Settings) -> theory.Symbols:
+def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of, at these settings. ε_m, C and ε are free: 1/4, 2 and 1/M1."""
-    s = settings
     return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
+        **shared(theory.Symbols, s),
         training_tasks=s.relevant_patterns,
         test_patterns=len(shifted_patterns(s).relevant),
         neuron_deviation=0.25,
@@ -162,7 +173,7 @@ def symbols(settings: Settings) -> theory.Symbols:
     )
 
 
-PROFILES = {
+settings = {
     "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500),
     "quick": Settings(),
     "paper": Settings(steps=1000, prompts=50_000),

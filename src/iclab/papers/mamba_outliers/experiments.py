@@ -1,200 +1,210 @@
-"""What is run for mamba-outliers: one-layer models on two task sets, three-layer stacks, and tests with outliers."""
+"""What is run for mamba-outliers: one-layer models on two task sets, three-layer stacks, GPT-2, tests with outliers."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.evaluation import errors, expect
-from iclab.experiments import Lab, Trained
-from iclab.losses import hinge
+from iclab.authoring import Experiment, Lab, Member, Recipe, Trained, errors, expect, geometric, hinge, swept
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
 from iclab.papers.mamba_outliers.explorer import explorer
+from iclab.papers.mamba_outliers.laws import FEW_OUTLIERS, FRACTIONS, LAWS, SLOWER, SMALL_START
 from iclab.papers.mamba_outliers.settings import (
+    GATE_FRACTION,
+    KINDS,
     MAGNITUDES,
+    ONE_LAYER,
     STACKS,
     TASK_SETS,
+    TASKS,
     Settings,
     inference_world,
     one_layer,
     stacked,
     training_world,
 )
-from iclab.papers.paper import Experiment
 from iclab.probes.gates import attention_sums, form_difference, gate_profile
-from iclab.training import Member
 from iclab.worlds.outliers import LabelRule, Placement
 
-FRACTIONS = tuple(round(0.1 * number, 1) for number in range(10))  # α of Fig. 1
-RULES = tuple(rule.name for rule in LabelRule)  # panels A, B, C
-KINDS = ("mamba", "linear")
-GATE_FRACTION = 0.3  # α of Figs. 2-5
-TABLE_FRACTION = 0.5  # α of Table 2
-OBSERVED_BATCHES = 2
+RULES = tuple(rule.name for rule in LabelRule)  # panels A, B, C of Fig. 1
+PLACEMENTS = tuple(place.name for place in Placement)
+NAMED: dict[str, Any] = {"rule": LabelRule, "placement": Placement}  # what a grid has by name
+LENGTHS = (10, 20, 30, 40, 60)  # l_ts
+ERRORS = errors(hinge)
 
 
 def observe(model: Mamba | LinearTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention sums by group, in the test world with α = 0.3 and κ_a' = κ_a."""
-    return expect(attention_sums, model, member.watched[0], key, OBSERVED_BATCHES)
+    return expect(attention_sums, model, member.watched[0], key, 2)
 
 
 def train_one_layer(lab: Lab, kind: str) -> Trained:
     """One-layer models, one setting per task set."""
     s: Settings = lab.settings
-    recipes = {
-        name: functools.partial(lambda shifts, seed: one_layer(s, kind, shifts), shifts) for name, shifts in TASK_SETS.items()
-    }
+    recipes = {name: one_layer(s, kind, shifts) for name, shifts in TASK_SETS.items()}
     return lab.train(f"{kind}-one-layer", recipes, s.record_at(s.steps), (observe,))
 
 
 def train_stack(lab: Lab, name: str) -> Trained:
     """One of the three-layer stacks."""
     s: Settings = lab.settings
-    return lab.train(
-        f"stack-{name.replace(', ', '-').replace(' ', '-')}", {name: lambda seed: stacked(s, name)},
-        s.record_at(s.stack_steps), (observe,),
-    )  # fmt: skip
+    label = f"stack-{name.replace(', ', '-').replace(' ', '-')}"
+    return lab.train(label, {name: stacked(s, name)}, s.record_at(s.stack_steps), (observe,))
 
 
-def _both(make: Callable[[str], xr.Dataset]) -> xr.Dataset:
+def both(make: Callable[[str], xr.Dataset]) -> xr.Dataset:
     """The same for both kinds of one-layer model, along a dimension "kind"."""
     found: list[xr.Dataset] = [make(kind) for kind in KINDS]
     return xr.concat(found, xr.Variable("kind", list(KINDS)))
 
 
+def tested(
+    lab: Lab, trained: Trained, name: str, dims: Mapping[str, Any], prompts: int, measure: Any = ERRORS, **fixed: Any
+) -> xr.Dataset:
+    """A measure on test prompts, over a grid of l_ts ("length") and of what `inference_world` takes."""
+
+    def place(setting: str, seed: int, length: int = lab.settings.test_length, **at: Any) -> object:
+        own = fixed | at
+        own |= {key: kind[own[key]] for key, kind in NAMED.items() if key in own}
+        return inference_world(dataclasses.replace(lab.settings, test_length=length), **own)
+
+    return lab.evaluate(trained, name, measure, place, dims, prompts)
+
+
 def forms(lab: Lab) -> xr.Dataset:
     """The recurrence (1) against the closed form (3), on trained models and test prompts."""
-    s: Settings = lab.settings
-    return lab.evaluate(
-        train_one_layer(lab, "mamba"), "forms", form_difference,
-        lambda setting, seed, magnitude: inference_world(s, GATE_FRACTION, magnitude), {"magnitude": MAGNITUDES}, 500,
-    )  # fmt: skip
+    trained, sizes = train_one_layer(lab, "mamba"), {"magnitude": MAGNITUDES}
+    return tested(lab, trained, "forms", sizes, 500, form_difference, fraction=GATE_FRACTION)
 
 
 def convergence(lab: Lab) -> xr.Dataset:
     """Theorems 1 and 3: errors over all tasks on prompts made like the training ones."""
     s: Settings = lab.settings
-    return _both(
-        lambda kind: lab.evaluate(
-            train_one_layer(lab, kind), "convergence", errors(hinge),
-            lambda setting, seed, domain: training_world(s, 1, s.outlier_fraction, every_task=True),
-            {"domain": ("training prompts",)}, s.prompts,
-        ),
-    )  # fmt: skip
+    world = training_world(s, 1, s.outlier_fraction, every_task=True)
+    return both(lambda kind: lab.evaluate(train_one_layer(lab, kind), "convergence", ERRORS, world, prompts=s.prompts))
 
 
 def robustness(lab: Lab) -> xr.Dataset:
     """Theorems 2 and 4, Fig. 1: errors against the fraction of outliers, for three label rules and two magnitudes.
 
-    "exact_error" is the same with an exact number of outliers in every prompt instead of a binomial one, for κ_a' = 10.
+    "exact_error" is the same with an exact number of outliers in every prompt, not a binomial one, for κ_a' = 10.
     """
+
+    def test(kind: str, name: str, magnitudes: tuple[float, ...], exact: bool) -> xr.Dataset:
+        dims = {"rule": RULES, "magnitude": magnitudes, "fraction": FRACTIONS}
+        return tested(lab, train_one_layer(lab, kind), name, dims, lab.settings.prompts, exact=exact)
+
+    exact = both(lambda kind: test(kind, "robustness exact", MAGNITUDES[-1:], exact=True))["error"]
+    found = both(lambda kind: test(kind, "robustness", MAGNITUDES, exact=False))
+    return found.assign(exact_error=exact.isel(magnitude=0, drop=True))
+
+
+def phase(lab: Lab) -> xr.Dataset:
+    """Errors of both models over the fraction of (label-flipped) outliers and the length of test prompts."""
+    dims = {"fraction": FRACTIONS, "length": LENGTHS}
+    fixed = {"magnitude": MAGNITUDES[-1], "exact": True, "stackable": True, "longest": LENGTHS[-1]}
+
+    def test(kind: str) -> xr.Dataset:
+        trained = train_one_layer(lab, kind).only(TASKS)
+        return tested(lab, trained, "phase", dims, lab.settings.trend_prompts, **fixed).isel(setting=0, drop=True)
+
+    return both(test)
+
+
+def gpt2_outliers(lab: Lab) -> xr.Dataset:
+    """GPT-2, trained as the one-layer models: errors as in Fig. 1 and on training prompts, on all tasks and its 18."""
     s: Settings = lab.settings
+    shifts, model = TASK_SETS[TASKS], s.gpt2.model(max(s.train_length, s.test_length) + 1)
+    recipe = Recipe(training_world(s, shifts, s.outlier_fraction), model, s.gpt2.training())
+    trained = lab.train("gpt2", {TASKS: recipe}, s.gpt2.record_at(), at_most=s.gpt2.seeds)
 
-    def evaluate(kind: str, magnitudes: tuple[float, ...], exact: bool) -> xr.Dataset:
-        return lab.evaluate(
-            train_one_layer(lab, kind), f"robustness{' exact' * exact}", errors(hinge),
-            lambda setting, seed, rule, magnitude, fraction: inference_world(
-                s, fraction, magnitude, LabelRule[rule], exact=exact
-            ),
-            {"rule": RULES, "magnitude": magnitudes, "fraction": FRACTIONS}, s.prompts,
-        )  # fmt: skip
+    def place(setting: str, seed: int, tasks: str) -> object:
+        return training_world(s, shifts, s.outlier_fraction, every_task=tasks == "all")
 
-    found = _both(lambda kind: evaluate(kind, MAGNITUDES, exact=False))
-    found["exact_error"] = _both(lambda kind: evaluate(kind, MAGNITUDES[-1:], exact=True))["error"].isel(magnitude=0, drop=True)
-    return found
+    tasks = {"tasks": ["all", "seen"]}
+    own = lab.evaluate(trained, "convergence", ERRORS, place, tasks, s.gpt2.prompts)["error"]
+    dims = {"shifts": (None, shifts), "rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}
+    found = tested(lab, trained, "robustness", dims, s.gpt2.trend_prompts).rename(shifts="tasks").assign_coords(tasks)
+    return found.assign(own_error=own, training_loss=trained.history["training_loss"]).isel(setting=0, drop=True)
 
 
-def choices(lab: Lab) -> xr.Dataset:
-    """How the errors move with what is unstated: magnitude, task set, label rule, counting, size of irrelevant parts."""
-    s: Settings = lab.settings
-    dims = {
-        "fraction": (0.6, 0.8),
-        "rule": RULES,
-        "magnitude": MAGNITUDES,
-        "counting": ("Bernoulli", "exact"),
-        "size": (0.5, 1.5, 5.0),
-    }
-    return _both(
-        lambda kind: lab.evaluate(
-            train_one_layer(lab, kind), "choices", errors(hinge),
-            lambda setting, seed, fraction, rule, magnitude, counting, size: inference_world(
-                s, fraction, magnitude, LabelRule[rule], exact=counting == "exact", size=size, stackable=True
-            ),
-            dims, s.trend_prompts,
-        ),
-    )  # fmt: skip
+def rate(name: str, **fixed: float) -> Callable[[Lab], xr.Dataset]:
+    """Trainings of both models at the values of a law, padded to the longest prompt so that all share a program."""
+    law = LAWS["mamba"][name]
+
+    def run(lab: Lab) -> xr.Dataset:
+        start = dataclasses.replace(lab.settings, initial_scale=SMALL_START, **fixed)
+        points = {f"{value:g}": dataclasses.replace(start, **{law.setting: value}) for value in law.values}
+        longest = max(point.train_length for point in points.values())
+
+        def recipe(kind: str, s: Settings) -> Recipe:
+            one = one_layer(s, kind, TASK_SETS[TASKS])
+            slow = dataclasses.replace(one.training, step_size=one.training.step_size / SLOWER[kind])
+            world = training_world(s, TASK_SETS[TASKS], s.outlier_fraction, longest=longest)
+            return dataclasses.replace(one, world=world, training=slow, watched=())
+
+        def train(kind: str) -> xr.Dataset:
+            recipes = {label: recipe(kind, s) for label, s in points.items()}
+            found = lab.train(f"{law.experiment}-{kind}", recipes, geometric(start.rate_steps, first=2)).history
+            return swept(found, law.over, law.values)
+
+        return both(train)
+
+    return run
 
 
 def attention(lab: Lab) -> xr.Dataset:
     """Corollary 1, Figs. 2 and 4: attention sums along training, one layer and three."""
-    parts = [train_one_layer(lab, "mamba").history.sel(setting=["18 tasks"]).assign_coords(setting=["Mamba, one layer"])]
-    parts += [train_stack(lab, name).history for name in STACKS]
+    parts = [train_one_layer(lab, "mamba").history.sel(setting=[TASKS]).assign_coords(setting=[ONE_LAYER])]
+    parts += [train_stack(lab, name).history for name in STACKS.values()]
     names = ["score_same", "score_other", "training_loss", "training_error"]
     # Which steps a setting was recorded at: elsewhere it is NaN, as it is where it diverged.
-    marked = [part[names].assign(recorded=("step", np.ones(part.sizes["step"]))) for part in parts]
-    marked = [part.assign(recorded=part["recorded"].expand_dims(setting=part["setting"])) for part in marked]
+    marked = [part[names].assign(recorded=(("setting", "step"), np.ones((1, part.sizes["step"])))) for part in parts]
     found = xr.concat(marked, "setting", join="outer")
     return found.assign(recorded=found["recorded"].fillna(0))
 
 
-def _average(found: xr.Dataset) -> xr.Dataset:
-    """Sums over counts; NaN where a group never occurred."""
-    averaged = xr.Dataset()
-    for name in ("ranked", "outlier", "clean"):
-        count = found[f"{name}_count"]
-        averaged[f"{name}_gate"] = found[f"{name}_sum"] / count.where(count > 0)
-        averaged[f"{name}_count"] = count
-    return averaged
-
-
 def gates(lab: Lab) -> xr.Dataset:
     """Corollary 2, Figs. 3 and 5: gates of outlier and clean examples by distance to the query, α = 0.3."""
-    s: Settings = lab.settings
+    sizes, prompts = {"magnitude": MAGNITUDES}, lab.settings.trend_prompts
 
     def measure(trained: Trained) -> xr.Dataset:
-        return _average(lab.evaluate(
-            trained, "gates", gate_profile,
-            lambda setting, seed, magnitude: inference_world(s, GATE_FRACTION, magnitude),
-            {"magnitude": MAGNITUDES}, s.trend_prompts,
-        ))  # fmt: skip
+        return tested(lab, trained, "gates", sizes, prompts, gate_profile, fraction=GATE_FRACTION)
 
-    parts = [measure(train_one_layer(lab, "mamba")).sel(setting=["18 tasks"]).assign_coords(setting=["Mamba, one layer"])]
-    parts += [measure(train_stack(lab, name)) for name in STACKS if name.startswith("Mamba")]
+    parts = [measure(train_one_layer(lab, "mamba")).sel(setting=[TASKS]).assign_coords(setting=[ONE_LAYER])]
+    parts += [measure(train_stack(lab, name)) for name in STACKS.values() if "Mamba" in name]
     found = xr.concat(parts, "setting", join="outer")
-    contexts = found.sizes["rank"]
-    return found.assign_coords(rank=np.arange(1, contexts + 1), distance=np.arange(1, contexts + 1))
+    places = np.arange(1, found.sizes["rank"] + 1)
+    counts = {name: found[f"{name}_count"] for name in ("ranked", "outlier", "clean")}  # no average where there is none
+    means = {f"{name}_gate": found[f"{name}_sum"] / count.where(count > 0) for name, count in counts.items()}
+    return xr.Dataset(means).assign_coords(rank=places, distance=places)
 
 
 def placements(lab: Lab) -> xr.Dataset:
     """Table 2: accuracy of the stacks with outliers farthest from the query, closest to it, or anywhere. α = 0.5."""
-    s: Settings = lab.settings
-    parts = [
-        lab.evaluate(
-            train_stack(lab, name), "placements", errors(hinge),
-            lambda setting, seed, rule, magnitude, placement: inference_world(
-                s, TABLE_FRACTION, magnitude, LabelRule[rule], Placement[placement], exact=True, stackable=True
-            ),
-            {"rule": RULES, "magnitude": MAGNITUDES, "placement": tuple(place.name for place in Placement)}, s.trend_prompts,
-        )
-        for name in STACKS
-    ]  # fmt: skip
-    found = xr.concat(parts, "setting")
-    found["accuracy"] = 1.0 - found["error"]
-    return found
+    dims = {"rule": RULES, "magnitude": MAGNITUDES, "placement": PLACEMENTS}
+    fixed, prompts = {"fraction": 0.5, "exact": True, "stackable": True}, lab.settings.trend_prompts
+    found = [tested(lab, train_stack(lab, name), "placements", dims, prompts, **fixed) for name in STACKS.values()]
+    joined: xr.Dataset = xr.concat(found, "setting")
+    return joined.assign(accuracy=1.0 - joined["error"])
 
 
-EXPERIMENTS = {
+experiments = {
     "forms": Experiment(forms, cost=8),
     "convergence": Experiment(convergence, cost=6),
     "robustness": Experiment(robustness, cost=25),
-    "choices": Experiment(choices, cost=10),
     "attention": Experiment(attention, cost=60),
     "gates": Experiment(gates, cost=4),
     "placements": Experiment(placements, cost=8),
     "explorer": Experiment(explorer, cost=6),
+    "gpt2-outliers": Experiment(gpt2_outliers, cost=70),
+    "rate-outliers": Experiment(rate("p_a"), cost=16),
+    "rate-length": Experiment(rate("l_tr", outlier_fraction=FEW_OUTLIERS), cost=28),
+    "phase": Experiment(phase, cost=14),
 }

@@ -1,4 +1,4 @@
-"""Inside one-layer Mamba and the linear Transformer, on the same few prompts with outliers and without, along training."""
+"""Inside one-layer Mamba and linear Transformer, on the same few prompts with outliers and without, along training."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from iclab.authoring.exploration import Exploration, Panel, arrange, binary, members, moments, signed, truth, watching
+from iclab.authoring.softmax_explorer import OTHER, SAME, examples
 from iclab.experiments import Lab, Recipe
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
-from iclab.papers.exploration import Exploration, Panel, arrange, binary, members, moments, signed, truth, watching
-from iclab.papers.looking import OTHER, SAME, examples
-from iclab.papers.mamba_outliers.settings import TASK_SETS, Settings, inference_world, one_layer
+from iclab.papers.mamba_outliers.settings import KINDS, TASK_SETS, TASKS, Settings, inference_world, one_layer
 from iclab.prompts import Prompt
 
-KINDS = {"mamba": "Mamba", "linear": "linear Transformer"}
 FRACTION, MAGNITUDE = 0.4, 10.0  # α and κ_a' of the prompts with outliers; their labels are flipped
 OUTLIER = "outlier, flipped label"
 ABOUT = (
-    "With outliers on, some examples carry a large additive outlier and the opposite label. Mamba learns gates close to 0 for "
-    "them; the linear Transformer has no gate and adds their wrong labels. Every example adds gate · label · score to F."
+    "With outliers on, some examples carry a large additive outlier and the opposite label. Mamba learns gates close "
+    "to 0 for them; the linear Transformer has no gate and adds their wrong labels. Every example adds "
+    "gate · label · score to F."
 )
 
 
@@ -50,7 +50,7 @@ def explorer(lab: Lab) -> xr.Dataset:
     """Both one-layer models on the 18 tasks, looked into at a few moments."""
     s: Settings = lab.settings
     parts = [
-        lab.train(f"explorer-{kind}", {name: lambda seed, k=kind: _recipe(s, k)}, moments(s.steps), (WATCH,)).history
+        lab.train(f"explorer-{kind}", {name: _recipe(s, kind)}, moments(s.steps), (WATCH,)).history
         for kind, name in KINDS.items()
     ]
     return xr.concat(parts, "setting")
@@ -58,7 +58,7 @@ def explorer(lab: Lab) -> xr.Dataset:
 
 def _recipe(s: Settings, kind: str) -> Recipe:
     worlds = tuple(inference_world(s, fraction, MAGNITUDE) for fraction in (0.0, FRACTION))
-    return dataclasses.replace(one_layer(s, kind, TASK_SETS["18 tasks"]), watched=worlds)
+    return dataclasses.replace(one_layer(s, kind, TASK_SETS[TASKS]), watched=worlds)
 
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:
@@ -72,11 +72,10 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         "gate": ("Gate of each example", "gate G"),
         "score": ("Attention score of each example", "score"),
     }
-    return Exploration(
-        ABOUT, [int(step) for step in history["step"].values], members(history), names,
-        [
-            Panel(title, axis, "example", (SAME, OTHER, OUTLIER), arrange(history[name], "token"), labels, groups)
-            for name, (title, axis) in panels.items()
-        ],
-        {"answer F": output}, binary(output, target), switch=("outliers", ("off", "on")),
-    )  # fmt: skip
+    groupings, steps = (SAME, OTHER, OUTLIER), [int(step) for step in history["step"].values]
+    shown = [
+        Panel(title, axis, "example", groupings, arrange(history[name], "token"), labels, groups)
+        for name, (title, axis) in panels.items()
+    ]
+    answers = {"answer F": output}, binary(output, target)
+    return Exploration(ABOUT, steps, members(history), names, shown, *answers, switch=("outliers", ("off", "on")))

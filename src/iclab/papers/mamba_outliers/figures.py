@@ -1,136 +1,177 @@
-"""The figures of mamba-outliers, in the paper's layout."""
+"""The figures of mamba-outliers, in the paper's layout, and tables of what stacking and placement decide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.claims import Results
-from iclab.drawing import COLOURS, curve, panels, threshold
-from iclab.papers.mamba_outliers.claims import RULE_WORDS
-from iclab.papers.mamba_outliers.settings import MAGNITUDES, STACKS, Settings
-from iclab.statistics import band
+from iclab.authoring import UNIT, Custom, Expression, Lines, Results, Table, apply, law_table, measured, picture
+from iclab.drawing import COLOURS, boundary_map
+from iclab.papers.mamba_outliers.laws import LAWS, examples_needed, largest_borne
+from iclab.papers.mamba_outliers.settings import KINDS, MAGNITUDES, ONE_LAYER, STACKS, TASK_SETS, TASKS, Settings
+from iclab.papers.mamba_outliers.statements import RULE_WORDS, gate, recorded
+from iclab.statistics import band, interval
 
-UNIT = (0.0, 1.0)
-
-
-def _robustness(results: Results, tasks: str) -> Figure:
-    data = results["robustness"]["error"].sel(setting=tasks)
-    titles = tuple(
-        f"1({panel}) {RULE_WORDS[str(rule)]}, {tasks}" for panel, rule in zip("ABC", data["rule"].values, strict=True)
-    )
-    figure, axes = panels(3, titles, width=3.8)
-    for axis, rule in zip(axes, data["rule"].values, strict=True):
-        for colour, (kind, name) in enumerate({"mamba": "Mamba", "linear": "linear Transformer"}.items()):
-            for magnitude, style in zip(MAGNITUDES, ("--", "-"), strict=True):
-                part = data.sel(kind=kind, rule=rule, magnitude=magnitude)
-                curve(axis, part, "fraction", label=f"{name}, κ_a' = {magnitude:g}", colour=colour, bounds=UNIT, ls=style)
-            exact = results["robustness"]["exact_error"].sel(setting=tasks, kind=kind, rule=rule)
-            curve(axis, exact, "fraction", label=f"{name}, κ_a' = 10, exact number", colour=colour, bounds=UNIT, ls=":", lw=1.0)
-        threshold(axis, 0.01, "0.01")
-        axis.set_xlabel("fraction of outliers α")
-        axis.set_ylabel("0-1 error")
-        axis.set_ylim(-0.02, 1.02)
-    axes[0].legend()
-    return figure
+ALPHA: dict[str, Any] = {"x": "outliers α", "rules": {"0.01": 0.01}, "bounds": UNIT, "limits": (-0.02, 1.02)}
+MAMBAS = tuple(name for name in STACKS.values() if "Mamba" in name)
 
 
-def fig1(results: Results, settings: Settings) -> Figure:
-    """Error of one-layer Mamba and linear Transformer against the fraction of outliers, trained on 18 tasks."""
-    return _robustness(results, "18 tasks")
+def _errors(words: str = "{}", variable: str = "error", **at: object) -> dict[str, Expression]:
+    return {words.format(name): measured("robustness", variable).sel(kind=kind, **at) for kind, name in KINDS.items()}
 
 
-def fig1_cycle(results: Results, settings: Settings) -> Figure:
-    """The same, trained on the bare cycle of 6 tasks, which satisfies Condition 1 too."""
-    return _robustness(results, "6 tasks")
+def fig1(results: Results, s: Settings) -> Figure:
+    """Error of one-layer models against the fraction of outliers, trained on 18 tasks and on the bare cycle of 6."""
+    shown = []
+    for tasks, (letter, rule) in itertools.product(TASK_SETS, zip("ABC", RULE_WORDS, strict=True)):
+        at = {"setting": tasks, "rule": rule}
+        small, large = (_errors(f"{{}}, κ_a' = {size:g}", magnitude=size, **at) for size in MAGNITUDES)
+        data = small | large | _errors("{}, κ_a' = 10, exact number", "exact_error", **at)
+        title, look = (
+            f"1({letter}) {RULE_WORDS[rule]}, {tasks}",
+            {"dashed": tuple(small), "colours": (0, 1, 0, 1, 5, 4)},
+        )
+        shown.append(Lines(title, data, "fraction", **ALPHA | look))
+    return picture(results, *shown, width=3.8, columns=3)
 
 
-def _attention(results: Results, layers: tuple[int, ...], number: int) -> Figure:
-    names = ("Mamba, one layer", *STACKS) if layers == (0,) else tuple(STACKS)
-    data = results["attention"]
-    titles = tuple(f"{number}: {name}" for name in names)
-    figure, axes = panels(len(names), titles, width=3.2)
-    for axis, name in zip(axes, names, strict=True):
-        for layer in layers:
-            for colour, (group, label) in enumerate({"same": "same pattern", "other": "other pattern"}.items()):
-                kept = np.flatnonzero(data["recorded"].sel(setting=name).values)
-                part = data[f"score_{group}"].sel(setting=name).isel(layer=layer, step=kept)
-                style = "-" if layer == layers[0] else "--"
-                curve(axis, part, "step", label=f"{label}, layer {layer + 1}", colour=colour, marker="", ls=style)
-        axis.set_xlabel("training step")
-        axis.set_ylabel("sum of attention scores")
-    axes[0].legend()
-    return figure
+def _attention(results: Results, number: int, names: Sequence[str], layers: Sequence[int]) -> Figure:
+    shown = []
+    for name in names:
+        kept = measured("attention", "recorded").sel(setting=name)
+        sums = {group: measured("attention", f"score_{group}").sel(setting=name) for group in ("same", "other")}
+        data = {
+            f"{group} pattern, layer {layer + 1}": apply(recorded, scores.isel(layer=layer), kept)
+            for layer in layers
+            for group, scores in sums.items()
+        }
+        look: dict[str, Any] = {"dashed": tuple(data)[2:], "colours": (0, 1) * len(layers), "dots": False}
+        shown.append(Lines(f"{number}: {name}", data, "step", y="sum of attention scores", **look))
+    return picture(results, *shown, width=3.2)
 
 
-def fig2(results: Results, settings: Settings) -> Figure:
-    """First-layer attention scores summed over examples with the query's pattern and over the others, along training."""
-    return _attention(results, (0,), 2)
+def fig2(results: Results, s: Settings) -> Figure:
+    """First-layer attention scores, summed over examples with the query's pattern and over others, along training."""
+    return _attention(results, 2, (ONE_LAYER, *STACKS.values()), (0,))
 
 
-def fig4(results: Results, settings: Settings) -> Figure:
+def fig4(results: Results, s: Settings) -> Figure:
     """The same sums in the second and third layer of the stacks."""
-    return _attention(results, tuple(range(1, settings.stack_depth)), 4)
+    return _attention(results, 4, tuple(STACKS.values()), range(1, s.stack_depth))
 
 
-def _gates(results: Results, layers: tuple[int, ...], number: int) -> Figure:
-    data = results["gates"]
-    cells = [(name, layer, m) for name in data["setting"].values for layer in layers for m in MAGNITUDES]
-    cells = [cell for cell in cells if layers == (0,) or cell[0] != "Mamba, one layer"]
-    names = tuple(f"{number}: {str(name).removeprefix('Mamba, ')}, layer {layer + 1}, κ_a' = {m:g}" for name, layer, m in cells)
-    figure = Figure(figsize=(3.6 * 4, 2.6 * -(-len(cells) // 4)), layout="constrained")
-    axes = figure.subplots(-(-len(cells) // 4), 4, squeeze=False).ravel()
-    for axis, title, (name, layer, magnitude) in zip(axes, names, cells, strict=False):
-        axis.set_title(title, loc="left", fontsize=8, fontweight="bold")
-        for offset, (group, colour) in enumerate({"clean": COLOURS[2], "outlier": COLOURS[1]}.items()):
-            part = data[f"{group}_gate"].sel(setting=name, magnitude=magnitude).isel(layer=layer)
-            mean, low, high = band(part.transpose(..., "distance"), UNIT)
-            place = part["distance"].values + 0.4 * offset - 0.2
-            spread = np.maximum(0, np.stack([mean - low, high - mean]))
-            axis.bar(place, mean, width=0.4, color=colour, label=group, yerr=spread, error_kw={"lw": 0.6})
-        axis.set_yscale("log")
-        axis.set_ylim(1e-7, 2)
-        axis.set_xlabel("distance to the query")
-        axis.set_ylabel("gate")
-    for axis in axes[len(cells) :]:
-        axis.set_visible(False)
-    axes[0].legend()
-    return figure
+def _gates(results: Results, number: int, names: Sequence[str], layers: Sequence[int]) -> Figure:
+    shown = []
+    look: dict[str, Any] = {"log": "y", "limits": (1e-7, 2), "colours": (2, 1), "bounds": UNIT}
+    for name, layer, size in itertools.product(names, layers, MAGNITUDES):
+        title = f"{number}: {name.removeprefix('Mamba, ')}, layer {layer + 1}, κ_a' = {size:g}"
+        data = {group: gate(group, layer).sel(setting=name, magnitude=size) for group in ("clean", "outlier")}
+        shown.append(Lines(title, data, "distance", x="distance to the query", y="gate", **look))
+    return picture(results, *shown, width=3.6, height=2.6, columns=4)
 
 
-def fig3(results: Results, settings: Settings) -> Figure:
+def fig3(results: Results, s: Settings) -> Figure:
     """First-layer gates of outlier and clean examples against their distance to the query (α = 0.3, logarithmic)."""
-    return _gates(results, (0,), 3)
+    return _gates(results, 3, (ONE_LAYER, *MAMBAS), (0,))
 
 
-def fig5(results: Results, settings: Settings) -> Figure:
+def fig5(results: Results, s: Settings) -> Figure:
     """The same gates in the second and third layer."""
-    return _gates(results, tuple(range(1, settings.stack_depth)), 5)
+    return _gates(results, 5, MAMBAS, range(1, s.stack_depth))
 
 
-def table2(results: Results, settings: Settings) -> Figure:
+def table2(results: Results, s: Settings) -> Figure:
     """Accuracy with half of the examples outliers, placed farthest from the query, closest to it, or at random."""
-    data = results["placements"]["accuracy"]
-    cells = [(rule, magnitude) for rule in data["rule"].values for magnitude in MAGNITUDES]
-    titles = tuple(f"{RULE_WORDS[str(rule)]}, κ_a' = {m:g}" for rule, m in cells)
-    figure, axes = panels(len(cells), titles, width=2.6)
-    for axis, (rule, magnitude) in zip(axes, cells, strict=True):
-        for colour, name in enumerate(STACKS):
-            part = data.sel(setting=name, rule=rule, magnitude=magnitude)
-            mean, low, high = band(part.transpose(..., "placement"), UNIT)
-            spread = np.maximum(0, np.stack([mean - low, high - mean]))
-            axis.errorbar(
-                np.arange(3) + 0.12 * colour - 0.18, mean, yerr=spread, fmt="o", ms=4, color=COLOURS[colour], label=name
-            )
-        axis.set_xticks(range(3), [str(place) for place in data["placement"].values], rotation=20)
-        axis.set_ylim(-0.02, 1.05)
-    axes[0].set_ylabel("accuracy")
-    axes[0].legend(fontsize=7)
-    return figure
+
+    def points(rule: str, size: float) -> Custom:
+        def paint(axis: Axes, results: Results) -> None:
+            data = results["placements"]["accuracy"].sel(rule=rule, magnitude=size)
+            for number, name in enumerate(STACKS.values()):
+                mean, low, high = band(data.sel(setting=name).transpose(..., "placement"), UNIT)
+                place, reach = np.arange(3) + 0.12 * number - 0.18, np.maximum(0, np.stack([mean - low, high - mean]))
+                axis.errorbar(place, mean, yerr=reach, fmt="o", ms=4, color=COLOURS[number], label=name)
+            axis.set_xticks(range(3), [str(place) for place in data["placement"].values], rotation=20)
+            axis.set(ylim=(-0.02, 1.05), ylabel="accuracy")
+            axis.legend()
+
+        return Custom(f"{RULE_WORDS[rule]}, κ_a' = {size:g}", ("placements",), paint)
+
+    return picture(results, *(points(*cell) for cell in itertools.product(RULE_WORDS, MAGNITUDES)), width=2.6)
 
 
-FIGURES: dict[str, Callable[[Results, Settings], Figure]] = {
-    "fig1": fig1, "fig1-cycle": fig1_cycle, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5, "table2": table2,
-}  # fmt: skip
+def gpt2_outliers(results: Results, s: Settings) -> Figure:
+    """Error against the fraction of outliers: one-layer models, and GPT-2 on all tasks and on those it saw."""
+    shown = []
+    for size, rule in itertools.product(MAGNITUDES, RULE_WORDS):
+        deep = measured("gpt2-outliers", "error").sel(rule=rule, magnitude=size)
+        own = {f"GPT-2, {tasks} tasks": deep.sel(tasks=tasks) for tasks in ("all", "seen")}
+        data = _errors(setting=TASKS, rule=rule, magnitude=size) | own
+        shown.append(Lines(f"{RULE_WORDS[rule]}, κ_a' = {size:g}", data, "fraction", seeds=True, **ALPHA))
+    return picture(results, *shown, height=2.8, columns=3)
+
+
+def rates(results: Results, s: Settings) -> Figure:
+    """Iterations that Mamba and the linear Transformer need, against 1 - p_a and against l_tr, with power laws."""
+    titles = {"mamba": "Thm 1: Mamba", "linear": "Thm 3: linear Transformer"}
+    shown = [law.panel(f"{title}, in {name}") for kind, title in titles.items() for name, law in LAWS[kind].items()]
+    return picture(results, *shown, width=3.4)
+
+
+def phase(results: Results, s: Settings) -> Figure:
+    """Errors of both models over the fraction of outliers and the length of test prompts, with theorems' boundaries."""
+    lengths, fractions = np.linspace(1, 70, 200), np.linspace(0.0, 0.49, 200)
+    borne = np.array([largest_borne(s, float(length)) for length in lengths])
+    needed = np.array([examples_needed(s, float(fraction)) for fraction in fractions])
+
+    def panel(title: str, kind: str, boundary: tuple[np.ndarray, np.ndarray], label: str) -> Custom:
+        def paint(axis: Axes, results: Results) -> None:
+            error = results["phase"]["error"].sel(kind=kind)
+            boundary_map(axis, error, "fraction", "length", "α (outliers)", "l_ts", boundary, label)
+
+        return Custom(title, ("phase",), paint)
+
+    first = panel("Thm 2: Mamba", "mamba", (borne, lengths), "α = p_a l_tr / l_ts")
+    second = panel("Thm 4: linear Transformer", "linear", (fractions, needed), "(17): l_ts = (1/2−α)⁻² α log M1")
+    return picture(results, first, second, width=4.8, height=3.6)
+
+
+def _cell(values: xr.DataArray) -> str:
+    found = interval(values.values, UNIT)
+    return f"{found.measured:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def stacking(results: Results, s: Settings) -> Table:
+    """Which of the stacks learn: diverged seeds, and the training error at the end."""
+    rows = []
+    for name in STACKS.values():
+        data = results["attention"].sel(setting=name)
+        error = recorded(data["training_error"], data["recorded"]).isel(step=-1)
+        rows.append((name, str(int(error.isnull().sum())), _cell(error)))
+    return Table("Which stacks learn (Figures 2 to 5)", ("stack", "diverged seeds", "training error"), tuple(rows))
+
+
+def placements(results: Results, s: Settings) -> Table:
+    """Table 2 for every stack, label rule and magnitude: accuracy by where the outliers sit."""
+    places = {"farthest": "farthest (FQ)", "closest": "closest (CQ)", "random": "random (R)"}
+    rows = []
+    for name, rule, size in itertools.product(STACKS.values(), RULE_WORDS, MAGNITUDES):
+        one = results["placements"]["accuracy"].sel(setting=name, rule=rule, magnitude=size)
+        rows.append((name, rule, f"{size:g}", *(_cell(one.sel(placement=place)) for place in places)))
+    header = ("stack of three layers", "labels of outliers", "κ_a'", *places.values())
+    return Table("Table 2 under every choice: accuracy at α = 0.5", header, tuple(rows))
+
+
+def rates_table(results: Results, s: Settings) -> Table:
+    """All laws by all criteria."""
+    return law_table({f"{KINDS[kind]}, {name}": law for kind in KINDS for name, law in LAWS[kind].items()}, results)
+
+
+named = (fig1, fig2, fig3, fig4, fig5, table2, rates, phase)
+figures = {figure.__name__: figure for figure in named} | {"gpt2-outliers": gpt2_outliers}
+tables = {"stacking": stacking, "placements": placements, "rates": rates_table}

@@ -1,34 +1,37 @@
 """Settings of mamba-outliers (Appendix B of the paper), and the worlds they define.
 
 What the paper states: d = 30, M1 = 6, M2 = 10, V = 3, δ = 0.2, β = 3, κ_a = 2, l_tr = l_ts = 20, p_a = 0.6 (one layer)
-and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. What it leaves open is in
-`unstated`; of these, the test magnitude κ_a', the set of training tasks, the stacking, the causality and the label rule are
-choices that the claims are split by.
+and 0.4 (three layers), the test mixtures of outliers, α = 0.3 for the gates and 0.5 for Table 2. The rest is in
+`unstated`; the test magnitude κ_a', the set of training tasks, the stacking and how outliers are counted are readings.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.authoring.gpt2 import GPT2Training
+from iclab.errors import require, require_positive
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
-from iclab.papers.deep import SMOKE, DeepSettings
+from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
-from iclab.theory import mamba_outliers as theory
+from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
-from iclab.worlds.outliers import LabelRule, Placement, outliers
+from iclab.worlds.classification import Classification
+from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
+
+SHARES = ("outlier_fraction", "stack_outlier_fraction")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d
     relevant_patterns: int = 6  # M1
@@ -56,23 +59,17 @@ class Settings(DeepSettings):
     prompts: int = 10_000
     trend_prompts: int = 2_000
     rate_steps: int = 800  # T where exponents are measured
+    gpt2: GPT2Training = GPT2Training()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("outlier_fraction", "stack_outlier_fraction"):
-            require_fraction(name, getattr(self, name))
-            outliers(getattr(self, name), 0.0)  # refuses 1.0, with a sentence
-        sizes = ("train_length", "test_length", "initial_scale", "mamba_step_size", "linear_step_size", "stack_step_size",
-                 "batch", "stack_batch", "steps", "stack_steps", "stack_depth", "record_every", "prompts", "trend_prompts",
-                 "rate_steps", "outlier_magnitude", "irrelevant_size", "shifted_irrelevant_size")  # fmt: skip
-        require_positive(**{name: getattr(self, name) for name in sizes})
-        require(
-            self.outlier_patterns == 3,
-            f"outlier_patterns is {self.outlier_patterns}; the paper's test outliers are mixtures of three.",
-        )
-        require(
-            self.relevant_patterns >= 4, f"relevant_patterns is {self.relevant_patterns}; the 18-task set needs at least 4."
-        )
+        for name in SHARES:
+            share = getattr(self, name)
+            require(0 <= share < 1, f"{name} is {share}; it must lie in [0, 1): outliers alone teach nothing.")
+        known = (field.name for field in dataclasses.fields(self))
+        require_positive(**{name: getattr(self, name) for name in known if name not in (*SHARES, "basis_seed", "gpt2")})
+        m1, v = self.relevant_patterns, self.outlier_patterns
+        require(v == 3, f"outlier_patterns is {v}; the paper's test outliers are mixtures of three.")
+        require(m1 >= 4, f"relevant_patterns is {m1}; the 18-task set needs at least 4.")
         patterns(self)
 
     def record_at(self, steps: int) -> list[int]:
@@ -80,149 +77,125 @@ class Settings(DeepSettings):
         return sorted({*range(0, steps, self.record_every), steps})
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open, and what these settings say."""
-    return (
-        f"one layer: η = {s.mamba_step_size:g} (Mamba) and {s.linear_step_size:g} (linear), B = {s.batch}, T = {s.steps}; "
-        f"{s.stack_depth} layers: η = {s.stack_step_size:g}, B = {s.stack_batch}, T = {s.stack_steps}",
-        *unstated_world(s),
-    )
+unstated = (
+    Unstated("irrelevant_size", (0.25, 0.5), "K; A.1 asks for K <= 1/2"),
+    Unstated("shifted_irrelevant_size", (1.5, 3.0, 5.0), "K'; A.1 asks for K' > 1"),
+    Unstated("mamba_step_size", (0.3, 0.5, 1.0), "η; the theorems ask for η <= 1"),
+    Unstated("linear_step_size", (0.02, 0.05, 0.1), "η; the theorems ask for η <= 1"),
+    Unstated("batch", (64, 128, 256, 512), "B"),
+    Unstated("steps", (500, 1000, 2000), "T"),
+    Unstated("stack_step_size", (0.05, 0.1, 0.2), "η of three layers"),
+    Unstated("stack_batch", (64, 128), "B of three layers"),
+    Unstated("stack_steps", (1000, 1500, 3000), "T of three layers"),
+    Unstated("basis_seed", (0, 1, 2), "axis-aligned or rotated patterns"),
+    "test outliers are the three mixtures of Appendix B, normalised (as printed their norms are 1.005, 1.005, 0.995)",
+    "each example is an outlier with probability p_a or α, unless a reading says that their number is exact",
+    "the targeted label of rule (B): +1",
+    "hidden constants in Ω, Θ and O: 1, where a rule does not say otherwise",
+)
 
-
-def unstated_world(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open about its prompts and rules."""
-    return (
-        f"K = {s.irrelevant_size:g} in training, K' = {s.shifted_irrelevant_size:g} in tests",
-        "test outliers are the three mixtures of Appendix B, normalised (as printed their norms are 1.005, 1.005, 0.995)",
-        "each example is an outlier with probability p_a or α, unless the row says that their number is exact",
-        "the targeted label of rule (B): +1",
-        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-    )
-
-
-# Coefficients of the test outliers v*' on the training ones (Appendix B).
-MIXTURES = np.array([[0.7, 0.6, -0.4], [0.4, 0.7, -0.6], [-0.7, 0.5, 0.5]])
-TASK_SETS = {"18 tasks": 3, "6 tasks": 1}  # shifts of the cycle: (i, i+1), (i, i+2), (i, i+3), or (i, i+1) alone
+MIXTURES = np.array([[0.7, 0.6, -0.4], [0.4, 0.7, -0.6], [-0.7, 0.5, 0.5]])  # the test outliers, of the training ones
+MIXTURES /= np.linalg.norm(MIXTURES, axis=1, keepdims=True)
+TASKS = "18 tasks"
+TASK_SETS = {TASKS: 3, "6 tasks": 1}  # shifts of the cycle: (i, i+1), (i, i+2), (i, i+3), or (i, i+1) alone
 MAGNITUDES = (2.0, 10.0)  # κ_a', unstated: the training magnitude and a larger one
+FRACTIONS = tuple(round(0.1 * number, 1) for number in range(10))  # α of Fig. 1
+GATE_FRACTION = 0.3  # α of Figs. 2-5
+KINDS = {"mamba": "Mamba", "linear": "linear Transformer"}
+ONE_LAYER = "Mamba, one layer"
 STACKS = {
-    "Mamba, label residual": MambaSettings,
-    "Mamba, full residual": MambaSettings,
-    "Mamba, no residual": MambaSettings,
-    "linear, all positions": LinearTransformerSettings,
-    "linear, causal": LinearTransformerSettings,
+    "label-residual": "Mamba, label residual",
+    "full-residual": "Mamba, full residual",
+    "no-residual": "Mamba, no residual",
+    "linear": "linear, all positions",
+    "linear-causal": "linear, causal",
 }
 
 
 @functools.lru_cache(maxsize=16)
-def patterns(settings: Settings) -> Patterns:
+def patterns(s: Settings) -> Patterns:
     """μ_j, ν_k and the training outliers v*_s."""
-    s = settings
-    return orthogonal_patterns(
-        s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength,
-        outliers=s.outlier_patterns, basis_seed=s.basis_seed or None,
-    )  # fmt: skip
-
-
-def inference_patterns(settings: Settings) -> Patterns:
-    """The same patterns with the test outliers v*', unit vectors."""
-    unit = MIXTURES / np.linalg.norm(MIXTURES, axis=1, keepdims=True)
-    trained = patterns(settings)
-    return dataclasses.replace(trained, outliers=unit @ trained.outliers)
+    sizes = s.feature_dimension, s.relevant_patterns, s.irrelevant_patterns, s.pattern_strength
+    return orthogonal_patterns(*sizes, outliers=s.outlier_patterns, basis_seed=s.basis_seed or None)
 
 
 @functools.lru_cache(maxsize=64)
 def training_world(
-    settings: Settings, shifts: int, fraction: float, every_task: bool = False, longest: int | None = None
+    s: Settings, shifts: int, fraction: float, every_task: bool = False, longest: int | None = None
 ) -> Classification:
     """Definition 1: outliers with a random label. With `every_task`, on all tasks of T instead of the training ones.
 
     Worlds of several lengths share a program if they are padded to the same `longest`.
     """
-    s = settings
     tasks = all_tasks(s.relevant_patterns) if every_task else cyclic_tasks(s.relevant_patterns, shifts)
-    return classification(
-        patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0, context_length=s.train_length,
-        maximum_length=longest, irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
-        outliers=outliers(fraction, s.outlier_magnitude),
-    )  # fmt: skip
+    carried = Outliers(fraction, s.outlier_magnitude)
+    return _world(patterns(s), tasks, s.train_length, longest, s.irrelevant_size, carried)
 
 
 @functools.lru_cache(maxsize=4096)
 def inference_world(
-    settings: Settings, fraction: float, magnitude: float, rule: LabelRule = LabelRule.flip,
-    placement: Placement = Placement.random, exact: bool = False, size: float | None = None, stackable: bool = False,
-    length: int | None = None, longest: int | None = None, shifts: int | None = None,
-) -> Classification:  # fmt: skip
-    """Definition 2: test outliers, any label rule, all tasks of T, or those of so many `shifts` of the cycle.
+    s: Settings, fraction: float, magnitude: float, longest: int | None = None, shifts: int | None = None, **rules: Any
+) -> Classification:
+    """Definition 2: test outliers, all tasks of T, or those of so many `shifts` of the cycle.
 
-    `stackable` with worlds of other placements and counts.
+    `rules` are those of `Outliers`: labels (flipped unless told otherwise), placement, exact numbers.
     """
-    s = settings
     tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
-    size = s.shifted_irrelevant_size if size is None else size
-    return classification(
-        inference_patterns(s), tasks, label_embedding=np.ones(1), matching_fraction=1.0,
-        context_length=length or s.test_length, maximum_length=longest, irrelevant_range=(-size, size),
-        outliers=outliers(fraction, magnitude, rule, placement=placement, exact=exact, stackable=stackable),
-    )  # fmt: skip
+    shifted = dataclasses.replace(patterns(s), outliers=MIXTURES @ patterns(s).outliers)
+    carried = Outliers(fraction, magnitude, **{"rule": LabelRule.flip} | rules)
+    return _world(shifted, tasks, s.test_length, longest, s.shifted_irrelevant_size, carried)
 
 
-def one_layer(settings: Settings, kind: str, shifts: int) -> Recipe:
+def _world(
+    drawn: Patterns, tasks: np.ndarray, length: int, longest: int | None, size: float, carried: Outliers
+) -> Classification:
+    lengths: dict[str, Any] = {"context_length": length, "maximum_length": longest}
+    alike: dict[str, Any] = {"label_embedding": np.ones(1), "matching_fraction": 1.0, "irrelevant_range": (-size, size)}
+    return Classification(drawn, tasks, **lengths, **alike, outliers=carried)
+
+
+def one_layer(s: Settings, kind: str, shifts: int) -> Recipe:
     """One-layer "mamba" or "linear" on a task set, watched on a test world with α = 0.3."""
-    s = settings
-    scale = s.initial_scale
-    model = MambaSettings(scale) if kind == "mamba" else LinearTransformerSettings(scale)
-    step_size = s.mamba_step_size if kind == "mamba" else s.linear_step_size
-    return Recipe(
-        training_world(s, shifts, s.outlier_fraction), model, Training(step_size, s.batch),
-        (inference_world(s, 0.3, s.outlier_magnitude),),
-    )  # fmt: skip
+    model = (MambaSettings if kind == "mamba" else LinearTransformerSettings)(s.initial_scale)
+    training = Training(s.mamba_step_size if kind == "mamba" else s.linear_step_size, s.batch)
+    return Recipe(training_world(s, shifts, s.outlier_fraction), model, training, (_watched(s),))
 
 
-def stacked(settings: Settings, name: str) -> Recipe:
-    """One of `STACKS` on the 18 tasks with p_a = 0.4. Linear stacks divide each layer's sum by l; without that they diverge."""
-    s = settings
+def stacked(s: Settings, name: str) -> Recipe:
+    """A stack on the 18 tasks, p_a = 0.4. Linear ones divide each layer's sum by l; without that they diverge."""
     residual = Residual.full if "full" in name else Residual.none if "no residual" in name else Residual.label
-    model = (
-        MambaSettings(s.initial_scale, s.stack_depth, residual)
-        if STACKS[name] is MambaSettings
-        else LinearTransformerSettings(s.initial_scale, s.stack_depth, residual, "causal" in name, mean=True)
-    )
-    return Recipe(
-        training_world(s, TASK_SETS["18 tasks"], s.stack_outlier_fraction), model,
-        Training(s.stack_step_size, s.stack_batch), (inference_world(s, 0.3, s.outlier_magnitude),),
-    )  # fmt: skip
+    sizes = s.initial_scale, s.stack_depth, residual
+    model = MambaSettings(*sizes) if "Mamba" in name else LinearTransformerSettings(*sizes, "causal" in name, mean=True)
+    world = training_world(s, TASK_SETS[TASKS], s.stack_outlier_fraction)
+    return Recipe(world, model, Training(s.stack_step_size, s.stack_batch), (_watched(s),))
 
 
-SHARED = ("feature_dimension", "relevant_patterns", "irrelevant_patterns", "outlier_patterns", "pattern_strength",
-          "irrelevant_size", "shifted_irrelevant_size", "outlier_fraction", "outlier_magnitude", "train_length", "test_length",
-          "initial_scale", "mamba_step_size", "linear_step_size", "batch", "steps")  # fmt: skip
+def _watched(s: Settings) -> Classification:
+    return inference_world(s, GATE_FRACTION, s.outlier_magnitude)
 
 
-def symbols(settings: Settings) -> theory.Symbols:
+def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of, at these settings, for one layer and the 18 tasks.
 
-    ε is the smallest that the batch allows; the test outliers have α = 0.3 (as in the figures of gates) and κ_a' = κ_a; L is
-    their smallest sum of coefficients.
+    ε is the smallest that the batch allows; the test outliers have α = 0.3 (as in the figures of gates) and κ_a' = κ_a;
+    L is their smallest sum of coefficients.
     """
-    s = settings
-    unit = MIXTURES / np.linalg.norm(MIXTURES, axis=1, keepdims=True)
+    shared = {field.name for field in dataclasses.fields(theory.Symbols)} & {
+        field.name for field in dataclasses.fields(s)
+    }
     return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
-        test_outlier_fraction=0.3,
+        **{name: getattr(s, name) for name in shared},
+        test_outlier_fraction=GATE_FRACTION,
         test_outlier_magnitude=s.outlier_magnitude,
-        mixture_sum=float(unit.sum(axis=1).min()),
-        training_tasks=TASK_SETS["18 tasks"] * s.relevant_patterns,
+        mixture_sum=float(MIXTURES.sum(axis=1).min()),
+        training_tasks=TASK_SETS[TASKS] * s.relevant_patterns,
         rank=2,
         error=theory.smallest_error(s.batch),
     )
 
 
-PROFILES = {
-    "smoke": Settings(steps=40, rate_steps=20, stack_steps=20, record_every=20, prompts=500, trend_prompts=250, **SMOKE),
-    "quick": Settings(),
-    "paper": Settings(
-        steps=2000, stack_steps=3000, prompts=50_000, trend_prompts=10_000,
-        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=10_000,
-    ),
-}  # fmt: skip
+_small = {"steps": 40, "rate_steps": 20, "stack_steps": 20, "record_every": 20, "prompts": 500, "trend_prompts": 250}
+_large = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
+_deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
+_smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())
+settings = {"smoke": _smoke, "quick": Settings(), "paper": Settings(**_large, gpt2=_deep)}

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
 from iclab import baselines
+from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect, hinge
 from iclab.ensemble import member_key
-from iclab.evaluation import errors, expect
-from iclab.experiments import Lab, Recipe, Trained
-from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.explorer import explorer
-from iclab.papers.nonlinear_icl.settings import (
-    LARGEST_SUM,
-    Settings,
-    as_tuples,
-    in_domain,
-    out_of_domain,
-    recipe,
-    unseen_tasks,
-)
-from iclab.papers.paper import Experiment
+from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, in_domain, place, recipe, unseen_tasks
 from iclab.probes import pruning
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import neuron_directions
 from iclab.probes.norms import projections
-from iclab.prompts import Prompt
-from iclab.training import Member
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
@@ -42,107 +31,90 @@ BASELINE_LENGTHS = (5, 10, 20, 30, 40)  # l_ts of Fig. 4
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # pruning rates of Fig. 5A
 PRUNED_FRACTIONS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # α' of Fig. 5B
 TASK_PATTERNS = (4, 6, 8)  # M1 of Fig. 7
+DOMAINS = ("in", "out")
 OBSERVED_BATCHES = 2
+Grid = Mapping[str, Sequence[Any]]
 ORDERS = {"smallest first": pruning.SMALLEST, "random": pruning.RANDOM, "largest first": pruning.LARGEST}
+PRUNED = {
+    "no pruning": (pruning.SMALLEST, 0.0),
+    "smallest 15 %": (pruning.SMALLEST, 0.15),
+    "smallest 50 %": (pruning.SMALLEST, 0.5),
+    "largest 50 %": (pruning.LARGEST, 0.5),
+}  # of Fig. 5B
 
 
-def _inside(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
+def _look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
     return attention_mass(model, prompt) | projections(model, prompt) | dict(errors(hinge)(model, prompt))
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention, projections and errors on unseen tasks ("in_...") and on the mixtures ("out_..."), and the neurons."""
     record = neuron_directions(model, member.world)
-    for prefix, world in zip(("in", "out"), member.watched, strict=True):
-        found = expect(_inside, model, world, key, OBSERVED_BATCHES)
+    for prefix, world in zip(DOMAINS, member.watched, strict=True):
+        found = expect(_look, model, world, key, OBSERVED_BATCHES)
         record |= {f"{prefix}_{name}": value for name, value in found.items()}
     return record
 
 
 def standard(lab: Lab) -> Trained:
     """The model of Figs. 2-4: α = 0.8."""
-    s: Settings = lab.settings
-    return lab.train("standard", {"standard": lambda seed: recipe(s, s.matching_fraction)}, s.record_at, (observe,))
+    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, (observe,))
 
 
 def low_alpha(lab: Lab) -> Trained:
     """The model of Fig. 5: α = 0.6."""
     s: Settings = lab.settings
-    return lab.train("low-alpha", {"low-alpha": lambda seed: recipe(s, s.low_matching_fraction)}, [0, s.steps], (observe,))
+    return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], (observe,))
+
+
+def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
+    """Loss and error over a grid of domains, α', l_ts (up to the longest) and S_1; one setting has no dimension.
+
+    What the grid does not name is as in the settings (`own` of the lab's) and `domain`; the rest of `more` prunes.
+    """
+    s: Settings = more.pop("own", lambda settings: settings)(lab.settings)
+    usual: dict[str, Any] = {"domain": more.pop("domain", "in"), "total": LARGEST_SUM}
+    usual |= {"fraction": s.test_matching_fraction, "length": s.test_length}
+    grid = {key: [at for at in values if key != "length" or at <= s.longest_test] for key, values in dims.items()}
+
+    def where(setting: str, seed: int, **at: Any) -> Classification:
+        return place(s, **{key: at.get(key, value) for key, value in usual.items()})
+
+    found = lab.evaluate(trained, name, errors(hinge), where, grid, prompts, **more)
+    return found.isel(setting=0) if found.sizes["setting"] == 1 else found
+
+
+def asked(
+    model: Callable[[Lab], Trained], name: str, about: str, dims: Grid, prompts: str, cost: float = 3, **more: Any
+) -> Experiment:
+    """An experiment that tests a model over a grid; `prompts` is the setting with their number."""
+
+    def run(lab: Lab) -> xr.Dataset:
+        return tested(lab, model(lab), name, dims, operator.attrgetter(prompts)(lab.settings), **more)
+
+    run.__doc__ = about
+    return Experiment(run, cost)
 
 
 def training(lab: Lab) -> xr.Dataset:
     """The observed training of the standard model."""
-    return standard(lab).history
-
-
-def _unseen(s: Settings, fraction: float, length: int) -> Classification:
-    tasks = unseen_tasks(s.relevant_patterns, cyclic_tasks(s.relevant_patterns))
-    return in_domain(s, fraction, length, s.longest_test, tasks, s.relevant_patterns)
-
-
-def _domain(s: Settings, domain: str, fraction: float, length: int) -> Classification:
-    if domain == "in":
-        return _unseen(s, fraction, length)
-    if domain == "all tasks":
-        tasks = as_tuples(all_tasks(s.relevant_patterns))
-        return in_domain(s, fraction, length, s.longest_test, tasks, s.relevant_patterns)
-    return out_of_domain(s, LARGEST_SUM, fraction, length, s.longest_test)
-
-
-def generalisation(lab: Lab) -> xr.Dataset:
-    """Theorems 3.3 and 3.4: all tasks, unseen tasks, and out of domain with S = (1.28, √2, √2)."""
-    s: Settings = lab.settings
-    return lab.evaluate(
-        standard(lab), "generalisation", errors(hinge),
-        lambda setting, seed, domain: _domain(s, domain, s.test_matching_fraction, s.test_length),
-        {"domain": ("all tasks", "in", "out")}, s.prompts,
-    )  # fmt: skip
-
-
-def sums(lab: Lab) -> xr.Dataset:
-    """Fig. 3A: out-of-domain error against S_1."""
-    s: Settings = lab.settings
-    return lab.evaluate(
-        standard(lab), "sums", errors(hinge),
-        lambda setting, seed, total: out_of_domain(s, total, s.test_matching_fraction, s.test_length, s.longest_test),
-        {"total": SUMS}, s.prompts,
-    )  # fmt: skip
-
-
-def lengths(lab: Lab) -> xr.Dataset:
-    """Fig. 3B: error against the test length for several α', in and out of domain."""
-    s: Settings = lab.settings
-    grid = [length for length in LENGTHS if length <= s.longest_test]
-    return lab.evaluate(
-        standard(lab), "lengths", errors(hinge),
-        lambda setting, seed, domain, fraction, length: _domain(s, domain, fraction, length),
-        {"domain": ("in", "out"), "fraction": FRACTIONS, "length": grid}, s.trend_prompts,
-    )  # fmt: skip
+    return standard(lab).history.isel(setting=0)
 
 
 def classifiers(lab: Lab) -> xr.Dataset:
     """Fig. 4: the Transformer in context against classifiers fitted to the context."""
     s: Settings = lab.settings
-    domains, fractions = ("in", "out"), (0.6, 0.8)
-    grid = [length for length in BASELINE_LENGTHS if length <= s.longest_test]
-    found = lab.evaluate(
-        standard(lab), "classifiers", errors(hinge),
-        lambda setting, seed, domain, fraction, length: _domain(s, domain, fraction, length),
-        {"domain": domains, "fraction": fractions, "length": grid}, s.trend_prompts,
-    ).sel(setting="standard")  # fmt: skip
-    points = [(domain, fraction, seed) for domain in domains for fraction in fractions for seed in lab.seeds]
+    dims = {"domain": DOMAINS, "fraction": (0.6, 0.8), "length": BASELINE_LENGTHS}
+    found = tested(lab, standard(lab), "classifiers", dims, s.trend_prompts)
+    grid = [int(length) for length in found["length"]]
+    points = [(domain, fraction, seed) for domain in DOMAINS for fraction in (0.6, 0.8) for seed in lab.seeds]
+
+    def sample(domain: str, fraction: float, seed: int) -> Any:
+        key = member_key(f"{lab.paper}/classifiers/{domain}/{fraction}", seed)
+        return baselines.contexts(place(s, domain, fraction, s.longest_test), key, s.baseline_prompts)
 
     def fitted() -> np.ndarray:
-        samples = [
-            baselines.contexts(
-                _domain(s, domain, fraction, s.longest_test),
-                member_key(f"{lab.paper}/classifiers/{domain}/{fraction}", seed),
-                s.baseline_prompts,
-            )
-            for domain, fraction, seed in points
-        ]
-        return baselines.baseline_errors(samples, grid)
+        return baselines.baseline_errors([sample(*point) for point in points], grid)
 
     wrong = lab.outside(fitted, (len(points), len(baselines.BASELINES), len(grid)))
     wrong = wrong.reshape(2, 2, len(lab.seeds), len(baselines.BASELINES), len(grid))
@@ -157,42 +129,24 @@ def _pruning(order: int, amount: float, seed: int) -> pruning.Pruning:
 def pruned(lab: Lab) -> xr.Dataset:
     """Theorem 3.7 and Fig. 5A: errors after removing neurons, and the neurons' norms. α = 0.6."""
     s: Settings = lab.settings
-    trained = low_alpha(lab)
+    trained, threshold = low_alpha(lab), s.irrelevant_patterns**-0.5
 
-    def evaluate(name: str, dims: dict[str, tuple], preparation: Callable[..., pruning.Pruning]) -> xr.Dataset:
-        return lab.evaluate(
-            trained, name, errors(hinge),
-            lambda setting, seed, domain, **_: _domain(s, domain, s.test_matching_fraction, s.test_length),
-            {"domain": ("in", "out")} | dims, s.prompts, pruning.prune, preparation,
-        )  # fmt: skip
+    def by_rate(seed: int, domain: str, order: str, rate: float) -> pruning.Pruning:
+        return _pruning(ORDERS[order], rate, seed)
 
-    found = evaluate(
-        "pruned", {"order": tuple(ORDERS), "rate": RATES},
-        lambda seed, domain, order, rate: _pruning(ORDERS[order], rate, seed),
-    )  # fmt: skip
-    threshold = s.irrelevant_patterns**-0.5
-    small = evaluate("small pruned", {}, lambda seed, domain: _pruning(pruning.BELOW, threshold, seed))
-    for name in (hinge.name, "error"):
-        found[f"small_pruned_{name}"] = small[name]
-    found["neuron_norm"] = trained.history["neuron_norm"].isel(step=-1, drop=True)
+    def below_threshold(seed: int, domain: str) -> pruning.Pruning:
+        return _pruning(pruning.BELOW, threshold, seed)
+
+    domains, dims = {"domain": DOMAINS}, {"domain": DOMAINS, "order": tuple(ORDERS), "rate": RATES}
+    found = tested(lab, trained, "pruned", dims, s.prompts, prepare=pruning.prune, preparation=by_rate)
+    small = tested(lab, trained, "small pruned", domains, s.prompts, prepare=pruning.prune, preparation=below_threshold)
+    found = found.assign({f"small_pruned_{name}": small[name] for name in ("hinge", "error")})
+    found["neuron_norm"] = trained.history["neuron_norm"].isel(setting=0, step=-1, drop=True)
     return found
 
 
-def pruned_fractions(lab: Lab) -> xr.Dataset:
-    """Fig. 5B: out-of-domain error of pruned models against α'."""
-    s: Settings = lab.settings
-    kinds = {
-        "no pruning": (pruning.SMALLEST, 0.0),
-        "smallest 15 %": (pruning.SMALLEST, 0.15),
-        "smallest 50 %": (pruning.SMALLEST, 0.5),
-        "largest 50 %": (pruning.LARGEST, 0.5),
-    }
-    return lab.evaluate(
-        low_alpha(lab), "pruned fractions", errors(hinge),
-        lambda setting, seed, fraction, kind: _domain(s, "out", fraction, s.test_length),
-        {"fraction": PRUNED_FRACTIONS, "kind": tuple(kinds)}, s.trend_prompts,
-        pruning.prune, lambda seed, fraction, kind: _pruning(*kinds[kind], seed),
-    )  # fmt: skip
+def _by_kind(seed: int, fraction: float, kind: str) -> pruning.Pruning:
+    return _pruning(*PRUNED[kind], seed)
 
 
 def task_counts(relevant: int) -> tuple[int, ...]:
@@ -219,33 +173,34 @@ def tasks(lab: Lab) -> xr.Dataset:
     def make(m: int, n: int, seed: int) -> Recipe:
         return recipe(s, s.low_matching_fraction, m, task_subset(m, n, seed))
 
-    trained = lab.train(
-        "tasks",
-        {name: functools.partial(make, m, n) for name, (m, n) in cells.items()},
-        [0, s.steps],
-        (observe,),
-    )
-
     def unseen(setting: str, seed: int, domain: str) -> Classification:
         m, n = cells[setting]
         which = unseen_tasks(m, task_subset(m, n, seed))
         return in_domain(s, s.test_matching_fraction, s.test_length, s.longest_test, which, m)
 
-    found = lab.evaluate(trained, "tasks", errors(hinge), unseen, {"domain": ("in",)}, s.prompts).sel(domain="in")
-    return found.assign_coords(
-        relevant=("setting", [m for m, _ in cells.values()]),
-        task_count=("setting", [n for _, n in cells.values()]),
-    )
+    recipes = {name: functools.partial(make, m, n) for name, (m, n) in cells.items()}
+    trained = lab.train("tasks", recipes, [0, s.steps], (observe,))
+    found = lab.evaluate(trained, "tasks", errors(hinge), unseen, {"domain": ("in",)}, s.prompts).isel(domain=0)
+    relevant, counts = zip(*cells.values(), strict=True)
+    return found.assign_coords(relevant=("setting", list(relevant)), task_count=("setting", list(counts)))
 
 
-EXPERIMENTS = {
+OVER_DOMAINS = {"domain": ("all tasks", *DOMAINS)}
+OVER_LENGTHS = {"domain": DOMAINS, "fraction": FRACTIONS, "length": LENGTHS}
+OVER_KINDS = {"fraction": PRUNED_FRACTIONS, "kind": tuple(PRUNED)}
+REMOVED: dict[str, Any] = {"domain": "out", "prepare": pruning.prune, "preparation": _by_kind}
+experiments = {
     "training": Experiment(training, cost=10),
-    "generalisation": Experiment(generalisation, cost=2),
-    "sums": Experiment(sums, cost=3),
-    "lengths": Experiment(lengths, cost=5),
+    "generalisation": asked(
+        standard, "generalisation", "Theorems 3.3 and 3.4: three domains.", OVER_DOMAINS, "prompts"
+    ),
+    "sums": asked(standard, "sums", "Fig. 3A: error against S_1.", {"total": SUMS}, "prompts", domain="out"),
+    "lengths": asked(standard, "lengths", "Fig. 3B: error against l_ts and α'.", OVER_LENGTHS, "trend_prompts", cost=5),
     "classifiers": Experiment(classifiers, cost=30),
     "pruned": Experiment(pruned, cost=25),
-    "pruned-fractions": Experiment(pruned_fractions, cost=3),
+    "pruned-fractions": asked(
+        low_alpha, "pruned fractions", "Fig. 5B: pruned models against α'.", OVER_KINDS, "trend_prompts", **REMOVED
+    ),
     "tasks": Experiment(tasks, cost=50),
     "explorer": Experiment(explorer, cost=3),
 }

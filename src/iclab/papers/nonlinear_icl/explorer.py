@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import xarray as xr
 
-from iclab.experiments import Lab, Recipe
-from iclab.papers import looking
-from iclab.papers.exploration import Exploration, moments, watching
+from iclab.authoring import softmax_explorer as looking
+from iclab.authoring.exploration import Exploration, moments, watching
+from iclab.experiments import Lab
 from iclab.papers.nonlinear_icl.settings import Settings, recipe
 
 WATCH = watching(looking.look)
 ABOUT = (
-    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the label it "
-    "pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
+    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the "
+    "label it pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
 )
 
 
 def explorer(lab: Lab) -> xr.Dataset:
     """A training, looked into at a few moments."""
-    s: Settings = lab.settings
-    return lab.train("explorer", {"standard": lambda seed: _recipe(s)}, moments(s.steps), (WATCH,)).history
-
-
-def _recipe(s: Settings) -> Recipe:
-    return recipe(s, s.matching_fraction)
+    return lab.train("explorer", recipe(lab.settings), moments(lab.settings.steps), (WATCH,)).history
 
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:

@@ -1,31 +1,27 @@
-"""Does it survive in a deeper model? GPT-2 on the prompts of nonlinear-icl: Fig. 3 as in the paper, and two probes beyond it.
+"""Does it survive in a deeper model? GPT-2 on the prompts of nonlinear-icl: Fig. 3, and two probes beyond the paper.
 
-The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open that a
-one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query anywhere else. So it
-is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest context of its training.
+The paper trains GPT-2 with U = 4: 24 of the 30 tasks, l_tr = 20 as everywhere. Learned positions leave a choice open
+that a one-layer model does not have: trained on contexts of 20 examples only ("fixed"), it has never seen a query
+anywhere else. So it is trained on contexts of 2 to 20 examples by turns too ("varied"), and tested up to the longest of
+its training.
 """
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
+from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, expect
 from iclab.ensemble import member_key
-from iclab.evaluation import errors, expect
-from iclab.experiments import Lab, Recipe, Trained
-from iclab.losses import hinge
 from iclab.models.gpt2 import GPT2
-from iclab.papers.nonlinear_icl.experiments import FRACTIONS, LENGTHS, SUMS
-from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, as_tuples, in_domain, out_of_domain, unseen_tasks
-from iclab.papers.paper import Experiment
+from iclab.papers.nonlinear_icl.experiments import DOMAINS, OVER_LENGTHS, SUMS, asked, tested
+from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain
+from iclab.papers.nonlinear_icl.settings import recipe as one_layer
 from iclab.probes.attention import attention_mass, by_head
 from iclab.probes.pruning import LARGEST, SMALLEST, LayerPruning, Pruning, prune_layer
-from iclab.prompts import Prompt
-from iclab.training import Member
-from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 
 CONTEXTS = ("fixed", "varied")
@@ -34,25 +30,23 @@ ORDERS = {"smallest first": SMALLEST, "largest first": LARGEST}
 EVERY_LAYER = -1
 
 
-def _domain(s: Settings, domain: str, fraction: float, length: int) -> Classification:
-    """The six unseen tasks, or the mixtures with S_1 = 1.28."""
-    if domain == "out":
-        return out_of_domain(s, LARGEST_SUM, fraction, length, s.train_length)
-    count = s.relevant_patterns
-    tasks = unseen_tasks(count, cyclic_tasks(count, s.gpt2_task_shifts))
-    return in_domain(s, fraction, length, s.train_length, tasks, count)
+def deep(s: Settings) -> Settings:
+    """The settings of GPT-2's prompts: U = 4, and no context longer than in training."""
+    return dataclasses.replace(
+        s, task_shifts=s.gpt2_task_shifts, test_length=s.train_length, longest_test=s.train_length
+    )
 
 
-def recipe(settings: Settings, contexts: str) -> Recipe:
+def recipe(s: Settings, contexts: str) -> Recipe:
     """GPT-2 on 24 tasks, with contexts of one length or of several; watched on unseen tasks and on the mixtures."""
-    s = settings
     tasks = as_tuples(cyclic_tasks(s.relevant_patterns, s.gpt2_task_shifts))
-    length, shortest = s.train_length, s.gpt2_shortest_train if contexts == "varied" else None
-    return Recipe(
-        in_domain(s, s.matching_fraction, length, length, tasks, s.relevant_patterns, shortest),
-        s.gpt2_model(length + 1), s.gpt2_training(),
-        tuple(_domain(s, domain, s.test_matching_fraction, length) for domain in ("in", "out")),
-    )  # fmt: skip
+    length, shortest = s.train_length, s.gpt2_shortest_train if contexts == "varied" else 0
+    return dataclasses.replace(
+        one_layer(deep(s)),
+        world=in_domain(s, s.matching_fraction, length, length, tasks, shortest=shortest),
+        model=s.gpt2.model(length + 1),
+        training=s.gpt2.training(),
+    )
 
 
 def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
@@ -62,76 +56,56 @@ def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
 def observe(model: GPT2, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """The query's attention by layer and head, on unseen tasks ("in_...") and on the mixtures ("out_...")."""
     record: dict[str, Array] = {}
-    for prefix, world in zip(("in", "out"), member.watched, strict=True):
-        record |= {f"{prefix}_{name}": value for name, value in expect(_masses, model, world, key, 2).items()}
+    for prefix, watched in zip(DOMAINS, member.watched, strict=True):
+        record |= {f"{prefix}_{name}": value for name, value in expect(_masses, model, watched, key, 2).items()}
     return record
 
 
 def trained(lab: Lab) -> Trained:
     """Both trainings, in one program."""
     s: Settings = lab.settings
-    recipes = {contexts: functools.partial(lambda c, seed: recipe(s, c), contexts) for contexts in CONTEXTS}
-    return lab.train("gpt2", recipes, s.gpt2_record_at(), (observe,), at_most=s.gpt2_seeds)
+    recipes = {contexts: recipe(s, contexts) for contexts in CONTEXTS}
+    return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), at_most=s.gpt2.seeds)
 
 
 def training(lab: Lab) -> xr.Dataset:
     """The observed training, and loss and error on the six unseen tasks."""
     s: Settings = lab.settings
-    found = lab.evaluate(
-        trained(lab), "unseen", errors(hinge),
-        lambda setting, seed, domain: _domain(s, domain, s.test_matching_fraction, s.train_length),
-        {"domain": ("in",)}, s.gpt2_prompts,
-    ).sel(domain="in", drop=True)  # fmt: skip
+    found = tested(lab, trained(lab), "unseen", {"domain": ("in",)}, s.gpt2.prompts, own=deep).isel(domain=0, drop=True)
     return trained(lab).history.assign(hinge=found["hinge"], error=found["error"])
+
+
+def _mild(s: Settings) -> Settings:
+    return dataclasses.replace(deep(s), shifted_irrelevant_size=s.irrelevant_size)
 
 
 def sums(lab: Lab) -> xr.Dataset:
     """Fig. 3A: out-of-domain error against S_1; "mild_..." with irrelevant parts no larger than in training, K' = K."""
-    s: Settings = lab.settings
-
-    def evaluate(name: str, size: float) -> xr.Dataset:
-        length = s.train_length
-        return lab.evaluate(
-            trained(lab), name, errors(hinge),
-            lambda setting, seed, total: out_of_domain(s, total, s.test_matching_fraction, length, length, size),
-            {"total": SUMS}, s.gpt2_prompts,
-        )  # fmt: skip
-
-    mild = evaluate("mild sums", s.irrelevant_size)
-    return evaluate("sums", s.shifted_irrelevant_size).assign(mild_error=mild["error"], mild_hinge=mild["hinge"])
-
-
-def lengths(lab: Lab) -> xr.Dataset:
-    """Fig. 3B: error against the test length for several α', in and out of domain."""
-    s: Settings = lab.settings
-    grid = [length for length in LENGTHS if length <= s.train_length]
-    return lab.evaluate(
-        trained(lab), "lengths", errors(hinge),
-        lambda setting, seed, domain, fraction, length: _domain(s, domain, fraction, length),
-        {"domain": ("in", "out"), "fraction": FRACTIONS, "length": grid}, s.gpt2_trend_prompts,
-    )  # fmt: skip
+    grid, prompts = {"total": SUMS}, lab.settings.gpt2.prompts
+    mild = tested(lab, trained(lab), "mild sums", grid, prompts, own=_mild, domain="out")
+    found = tested(lab, trained(lab), "sums", grid, prompts, own=deep, domain="out")
+    return found.assign(mild_error=mild["error"], mild_hinge=mild["hinge"])
 
 
 def pruned(lab: Lab) -> xr.Dataset:
     """Errors after removing MLP neurons in one layer or in each of them ("all"), for the model with fixed contexts."""
     s: Settings = lab.settings
-    layers = {str(number + 1): number for number in range(s.gpt2_depth)} | {"all": EVERY_LAYER}
+    layers = {str(number + 1): number for number in range(s.gpt2.depth)} | {"all": EVERY_LAYER}
 
     def preparation(seed: int, domain: str, layer: str, order: str, rate: float) -> LayerPruning:
         key = member_key("nonlinear-icl/gpt2-pruning", seed)
         return LayerPruning(np.int32(layers[layer]), Pruning(np.int32(ORDERS[order]), np.float32(rate), key))
 
-    return lab.evaluate(
-        trained(lab).only("fixed"), "pruned", errors(hinge),
-        lambda setting, seed, domain, **_: _domain(s, domain, s.test_matching_fraction, s.train_length),
-        {"domain": ("in", "out"), "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}, s.gpt2_trend_prompts,
-        prune_layer, preparation,
-    )  # fmt: skip
+    dims = {"domain": DOMAINS, "layer": tuple(layers), "order": tuple(ORDERS), "rate": RATES}
+    how = {"own": deep, "prepare": prune_layer, "preparation": preparation}
+    return tested(lab, trained(lab).only("fixed"), "pruned", dims, s.gpt2.trend_prompts, **how)
 
 
-EXPERIMENTS = {
+experiments = {
     "gpt2-training": Experiment(training, cost=95),
     "gpt2-sums": Experiment(sums, cost=20),
-    "gpt2-lengths": Experiment(lengths, cost=25),
+    "gpt2-lengths": asked(
+        trained, "lengths", "Fig. 3B: error against l_ts and α'.", OVER_LENGTHS, "gpt2.trend_prompts", 25, own=deep
+    ),
     "gpt2-pruned": Experiment(pruned, cost=20),
 }

@@ -1,8 +1,8 @@
 """Settings of nonlinear-icl (Section 5 of the paper), and the worlds they define.
 
-What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning and the
-number of tasks), l_tr = 20, U = 1 (6 training tasks) for the one-layer model and U = 4 (24 of the 30 tasks) for GPT-2, the
-out-of-domain mixtures. What it leaves open is in `unstated`.
+What the paper states: d_X = d_Y = 30, β = 3, K = 0.5, K' = 5, M1 = 6, M2 = 24, m_a = m_b = 60, α = 0.8 (0.6 for pruning
+and the number of tasks), l_tr = 20, U = 1 (6 training tasks) for the one-layer model and U = 4 (24 of the 30 tasks) for
+GPT-2, the out-of-domain mixtures. What it leaves open is in `unstated`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,24 @@ import functools
 
 import numpy as np
 
+from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_fraction, require_positive
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
-from iclab.papers.deep import SMOKE, DeepSettings
+from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
-from iclab.theory import nonlinear_icl as theory
+from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.classification import Classification, classification
+from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
+
+LARGEST_SUM = 1.28  # S_1 for a = b = 0.64 of Section 5.2, up to rounding
+Tasks = tuple[tuple[int, int], ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(DeepSettings):
-    """One line per setting, with the paper's letter; those of GPT-2 are in `iclab.papers.deep`."""
+class Settings:
+    """One line per setting, with the paper's letter; `gpt2` holds those of `iclab.authoring.gpt2`."""
 
     feature_dimension: int = 30  # d_X
     label_dimension: int = 30  # d_Y
@@ -38,6 +42,7 @@ class Settings(DeepSettings):
     matching_fraction: float = 0.8  # α
     low_matching_fraction: float = 0.6  # α in Figs. 5 and 7
     test_matching_fraction: float = 0.8  # α'
+    task_shifts: int = 1  # U: the one-layer model is trained on U M1 tasks
     train_length: int = 20  # l_tr
     test_length: int = 20  # l_ts
     longest_test: int = 40  # the longest prompt in Figs. 3B and 4
@@ -56,41 +61,33 @@ class Settings(DeepSettings):
     rate_steps: int = 1000  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
+    gpt2: GPT2Training = GPT2Training()
     gpt2_task_shifts: int = 4  # U of GPT-2
     gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = ("label_dimension", "steps", "record_every", "prompts", "trend_prompts", "baseline_prompts", "batch",
-                 "rate_steps", "rate_programs", "neurons", "train_length", "test_length", "step_size", "initial_scale",
-                 "label_norm")  # fmt: skip
-        require_positive(**{name: getattr(self, name) for name in sizes})
+        sizes = "label_dimension steps record_every prompts trend_prompts baseline_prompts batch rate_steps neurons"
+        sizes += " rate_programs train_length test_length step_size initial_scale label_norm"
+        require_positive(**{name: getattr(self, name) for name in sizes.split()})
+        features, both = self.feature_dimension, self.feature_dimension + self.label_dimension
+        longest, shortest, most = self.longest_test, self.gpt2_shortest_train, self.relevant_patterns - 1
+        wide, fits = self.key_width >= features and self.value_width >= both, self.test_length <= longest
+        known, varied = 1 <= shortest <= self.train_length, f"it must lie in 1..{self.train_length}, the train_length."
+        require(most >= 5, f"relevant_patterns is {most + 1}; the out-of-domain mixtures use six training patterns.")
+        require(fits, f"test_length is {self.test_length}, above longest_test {longest}.")
         require(
-            self.relevant_patterns >= 6,
-            f"relevant_patterns is {self.relevant_patterns}; the out-of-domain mixtures use six training patterns.",
+            wide,
+            f"key_width {self.key_width} must be at least feature_dimension {features}, and value_width "
+            f"{self.value_width} at least feature_dimension + label_dimension {both}.",
         )
-        require(
-            self.test_length <= self.longest_test,
-            f"test_length is {self.test_length}, above longest_test {self.longest_test}.",
-        )
-        require(self.longest_test >= 5, f"longest_test is {self.longest_test}; Figs. 3B and 4 start at 5 examples.")
-        require(
-            self.key_width >= self.feature_dimension and self.value_width >= self.feature_dimension + self.label_dimension,
-            f"key_width {self.key_width} must be at least feature_dimension {self.feature_dimension}, and value_width "
-            f"{self.value_width} at least feature_dimension + label_dimension {self.feature_dimension + self.label_dimension}.",
-        )
-        require(
-            1 <= self.gpt2_shortest_train <= self.train_length,
-            f"gpt2_shortest_train is {self.gpt2_shortest_train}; it must lie in 1..{self.train_length}, the train_length.",
-        )
-        require(
-            1 <= self.gpt2_task_shifts < self.relevant_patterns - 1,
-            f"gpt2_task_shifts is {self.gpt2_task_shifts}; below {self.relevant_patterns - 1} some tasks stay unseen.",
-        )
-        require(self.feature_dimension > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
-        patterns(self, self.relevant_patterns)  # refuses more patterns than dimensions, with a sentence
+        require(known, f"gpt2_shortest_train is {shortest}; {varied}")
+        require(features > 8, "feature_dimension must be above 8, the largest M1 of Fig. 7.")
+        for name in ("task_shifts", "gpt2_task_shifts"):
+            shifts = getattr(self, name)
+            require(1 <= shifts < most, f"{name} is {shifts}; below {most} some tasks stay unseen.")
+        patterns(self)  # refuses more patterns than dimensions, with a sentence
 
     @property
     def record_at(self) -> list[int]:
@@ -98,34 +95,38 @@ class Settings(DeepSettings):
         return sorted({*range(0, self.steps, self.record_every), self.steps})
 
 
-def unstated_world(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open about its prompts."""
-    return (
-        f"‖q‖: {s.label_norm:g}",
-        "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
-        "κ' ~ U(-K', K'): the paper prints U(K', K')",
-    )
+def check(s: Settings) -> None:
+    """What only the paper's own figures ask of its settings."""
+    require(s.longest_test >= 5, f"longest_test is {s.longest_test}; Figs. 3B and 4 start at 5 examples.")
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open, and what these settings say."""
-    return (
-        f"m (neurons), δ, η, B and T: {s.neurons}, {s.initial_scale:g}, {s.step_size:g}, {s.batch} and {s.steps} steps",
-        f"l_ts: {s.test_length} unless swept; α' = {s.test_matching_fraction:g} unless swept",
-        *unstated_world(s),
-        "a = ±1/m as in Section 2.3; Algorithm 1 prints ±1/√m",
-        "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
-    )
+unstated = (
+    Unstated("neurons", (100, 300, 1000), "m; Theorem 3.3 asks for M1² log M1 = 65 or more"),
+    Unstated("initial_scale", (0.05, 0.1, 0.2), "δ in (0, 0.2]"),
+    Unstated("step_size", (1.0, 2.0), "η; the theorems ask for η <= 1"),
+    Unstated("batch", (64, 128, 256), "B"),
+    Unstated("steps", (600, 1000, 2000), "T; Figure 2 says 400 epochs, and not how long one is"),
+    Unstated("label_norm", (1.0, 3.0), "‖q‖"),
+    Unstated("readout_power", (0.5, 1.0), "a = ±1/m in Section 2.3, ±1/√m in Algorithm 1"),
+    Unstated("test_length", (10, 20, 40), "l_ts where it is not swept"),
+    Unstated("test_matching_fraction", (0.6, 0.8, 1.0), "α' where it is not swept"),
+    Unstated("gpt2.width", (64, 128, 256), "all that is said of GPT-2: 3 layers, 2 heads"),
+    Unstated("gpt2.step_size", (2e-4, 5e-4, 1e-3), "GPT-2 is trained by AdamW; chosen by its training loss in domain"),
+    Unstated("gpt2.steps", (700, 3000), "with warm-up and cosine decay"),
+    Unstated("gpt2.batch", (64, 128), "B of GPT-2"),
+    Unstated("gpt2_shortest_train", (1, 2, 4), "where GPT-2 is trained on contexts of several lengths"),
+    "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
+    "κ' ~ U(-K', K'): the paper prints U(K', K')",
+    "ε is √(log M1 / B), the smallest for which condition (ii) holds; hidden constants are 1 unless a rule says so",
+)
 
 
 @functools.lru_cache(maxsize=64)
-def patterns(settings: Settings, relevant: int) -> Patterns:
-    """M1 = `relevant` training patterns; for another M1 than the settings' own, M2 = d_X - M1."""
-    own = relevant == settings.relevant_patterns
-    irrelevant = settings.irrelevant_patterns if own else settings.feature_dimension - relevant
-    return orthogonal_patterns(
-        settings.feature_dimension, relevant, irrelevant, settings.pattern_strength, basis_seed=settings.basis_seed or None
-    )
+def patterns(s: Settings, relevant: int = 0) -> Patterns:
+    """The training patterns; for another M1 than the settings' own, M2 = d_X - M1."""
+    count = relevant or s.relevant_patterns
+    others = s.irrelevant_patterns if count == s.relevant_patterns else s.feature_dimension - count
+    return orthogonal_patterns(s.feature_dimension, count, others, s.pattern_strength, basis_seed=s.basis_seed or None)
 
 
 def shifted_coefficients(total: float, relevant: int) -> np.ndarray:
@@ -137,14 +138,10 @@ def shifted_coefficients(total: float, relevant: int) -> np.ndarray:
     [0.3, -0.3, 0.0, 0.0, 0.66, 0.62]
     """
     limit = np.sqrt(2 * (1 - 2 * 0.3**2))
-    require(
-        abs(total) <= limit,
-        f"S_1 is {total}; it must lie in [-{limit:.4f}, {limit:.4f}] for μ'_1 to have norm β.",
-    )
+    require(abs(total) <= limit, f"S_1 is {total}; it must lie in [-{limit:.4f}, {limit:.4f}] for μ'_1 to have norm β.")
     root = np.sqrt(limit**2 - total**2)
-    a, b = (total + root) / 2, (total - root) / 2
     rows = np.zeros((3, relevant))
-    rows[0, [0, 1, 4, 5]] = 0.3, -0.3, a, b
+    rows[0, [0, 1, 4, 5]] = 0.3, -0.3, (total + root) / 2, (total - root) / 2
     rows[1, :2] = rows[2, 2:4] = np.sqrt(0.5)
     return rows
 
@@ -152,98 +149,82 @@ def shifted_coefficients(total: float, relevant: int) -> np.ndarray:
 def _world(settings: Settings, which: Patterns, tasks: np.ndarray, size: float, **changes: object) -> Classification:
     embedding = np.zeros(settings.label_dimension)
     embedding[0] = settings.label_norm
-    return classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)  # type: ignore[arg-type]
+    return Classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)  # type: ignore[arg-type]
 
 
 @functools.lru_cache(maxsize=4096)
 def in_domain(
-    settings: Settings,
-    fraction: float,
-    length: int,
-    maximum: int,
-    tasks: tuple[tuple[int, int], ...],
-    relevant: int,
-    shortest: int | None = None,
+    s: Settings, fraction: float, length: int, maximum: int, tasks: Tasks, relevant: int = 0, shortest: int = 0
 ) -> Classification:
-    """Prompts on the training patterns and the given tasks, with contexts of one length, or of `shortest` to `length`."""
-    which = patterns(settings, relevant)
-    return _world(settings, which, np.array(tasks), settings.irrelevant_size, matching_fraction=fraction,
-                  context_length=length, maximum_length=maximum, shortest_length=shortest)  # fmt: skip
+    """Prompts on the training patterns and these tasks, with contexts of one length, or of `shortest` to `length`."""
+    lengths = {"context_length": length, "maximum_length": maximum, "shortest_length": shortest or None}
+    which = patterns(s, relevant)
+    return _world(s, which, np.array(tasks), s.irrelevant_size, matching_fraction=fraction, **lengths)
 
 
 @functools.lru_cache(maxsize=4096)
-def out_of_domain(
-    settings: Settings, total: float, fraction: float, length: int, maximum: int, size: float | None = None
-) -> Classification:
-    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K'), K' = `size` where given."""
-    size = settings.shifted_irrelevant_size if size is None else size
-    training = patterns(settings, settings.relevant_patterns)
-    mixed = mix(shifted_coefficients(total, len(training.relevant)), training.relevant)
-    which = dataclasses.replace(training, relevant=mixed)
-    return _world(settings, which, all_tasks(3), size,
-                  matching_fraction=fraction, context_length=length, maximum_length=maximum)  # fmt: skip
+def out_of_domain(s: Settings, total: float, fraction: float, length: int, maximum: int) -> Classification:
+    """Prompts on the mixtures with S_1 = `total`, all six tasks over them, and κ' ~ U(-K', K')."""
+    lengths = {"context_length": length, "maximum_length": maximum}
+    trained = patterns(s)
+    mixed = mix(shifted_coefficients(total, len(trained.relevant)), trained.relevant)
+    which = dataclasses.replace(trained, relevant=mixed)
+    return _world(s, which, all_tasks(3), s.shifted_irrelevant_size, matching_fraction=fraction, **lengths)
 
 
-LARGEST_SUM = 1.28  # a = b = 0.64 of Section 5.2, up to rounding
-
-
-def as_tuples(tasks: np.ndarray) -> tuple[tuple[int, int], ...]:
+def as_tuples(tasks: np.ndarray) -> Tasks:
     """Tasks as something hashable."""
     return tuple((int(a), int(b)) for a, b in tasks)
 
 
-def unseen_tasks(relevant: int, trained: np.ndarray) -> tuple[tuple[int, int], ...]:
+def unseen_tasks(relevant: int, trained: np.ndarray) -> Tasks:
     """T \\ T_tr, on which the paper evaluates in-domain generalisation."""
     return as_tuples(without(all_tasks(relevant), trained))
 
 
-def recipe(settings: Settings, fraction: float, relevant: int | None = None, tasks: np.ndarray | None = None) -> Recipe:
-    """A training: by default on the M1 cyclic tasks; it is watched on unseen tasks and on the mixtures with S_1 = 1.28."""
-    count = settings.relevant_patterns if relevant is None else relevant
-    tasks = cyclic_tasks(count) if tasks is None else tasks
-    length = settings.train_length
-    unseen = unseen_tasks(count, cyclic_tasks(count))
+def place(s: Settings, domain: str, fraction: float, length: int, total: float = LARGEST_SUM) -> Classification:
+    """Where models are tested: "in" is unseen tasks, "all tasks" those of training too, "out" the mixtures."""
+    if domain == "out":
+        return out_of_domain(s, total, fraction, length, s.longest_test)
+    count = s.relevant_patterns
+    unseen = unseen_tasks(count, cyclic_tasks(count, s.task_shifts))
+    tasks = unseen if domain == "in" else as_tuples(all_tasks(count))
+    return in_domain(s, fraction, length, s.longest_test, tasks)
+
+
+def recipe(s: Settings, fraction: float = 0.0, relevant: int = 0, tasks: np.ndarray | None = None) -> Recipe:
+    """A training, by default on U M1 cyclic tasks; watched on unseen tasks and on the mixtures with S_1 = 1.28."""
+    fraction, count = fraction or s.matching_fraction, relevant or s.relevant_patterns
+    tasks = cyclic_tasks(count, s.task_shifts) if tasks is None else tasks
+    length, tested = s.train_length, s.test_matching_fraction
+    names = ("initial_scale", "key_width", "value_width", "neurons", "readout_power")
     return Recipe(
-        world=in_domain(settings, fraction, length, length, as_tuples(tasks), count),
-        model=SoftmaxTransformerSettings(
-            initial_scale=settings.initial_scale,
-            key_width=settings.key_width,
-            value_width=settings.value_width,
-            neurons=settings.neurons,
-            readout_power=settings.readout_power,
-        ),
-        training=Training(step_size=settings.step_size, batch=settings.batch),
+        world=in_domain(s, fraction, length, length, as_tuples(tasks), count),
+        model=SoftmaxTransformerSettings(**{name: getattr(s, name) for name in names}),
+        training=Training(step_size=s.step_size, batch=s.batch),
         watched=(
-            in_domain(settings, settings.test_matching_fraction, length, length, unseen, count),
-            out_of_domain(settings, LARGEST_SUM, settings.test_matching_fraction, length, length),
+            in_domain(s, tested, length, length, unseen_tasks(count, tasks), count),
+            out_of_domain(s, LARGEST_SUM, tested, length, length),
         ),
     )
 
 
-SHARED = ("relevant_patterns", "irrelevant_patterns", "pattern_strength", "irrelevant_size", "matching_fraction",
-          "test_matching_fraction", "train_length", "test_length", "neurons", "initial_scale", "step_size", "batch",
-          "steps")  # fmt: skip
-
-
-def symbols(settings: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 the largest of Fig. 3A."""
-    s = settings
+def symbols(s: Settings) -> theory.Symbols:
+    """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 that of Fig. 2."""
+    shared = {f.name for f in dataclasses.fields(Settings)} & {f.name for f in dataclasses.fields(theory.Symbols)}
     return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
-        training_tasks=s.relevant_patterns,
+        **{name: getattr(s, name) for name in shared},
+        training_tasks=s.task_shifts * s.relevant_patterns,
         mixture_sum=LARGEST_SUM,
         pruned_fraction=0.5,
         error=theory.smallest_error(s.batch, s.relevant_patterns),
     )
 
 
-PROFILES = {
-    "smoke": Settings(
-        steps=40, rate_steps=20, rate_programs=2, record_every=20, prompts=500, trend_prompts=250, baseline_prompts=2, **SMOKE
-    ),
+_long = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=4_000)
+_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "baseline_prompts": 2}
+settings = {
+    "smoke": Settings(**_short, prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke()),
     "quick": Settings(),
-    "paper": Settings(
-        steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100,
-        gpt2_steps=3000, gpt2_seeds=32, gpt2_prompts=20_000, gpt2_trend_prompts=4_000,
-    ),
-}  # fmt: skip
+    "paper": Settings(steps=2000, prompts=50_000, trend_prompts=10_000, baseline_prompts=100, gpt2=_long),
+}

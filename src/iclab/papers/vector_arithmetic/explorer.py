@@ -1,4 +1,4 @@
-"""Inside the QA-trained model of vector-arithmetic: attention, the task vector it retrieves, the answer, along training."""
+"""Inside the QA-trained model of vector-arithmetic: attention, the task vector, the answer, along training."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from iclab.experiments import Lab, Recipe
+from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.experiments import Lab
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer
-from iclab.papers.exploration import Exploration, Panel, arrange, members, moments, truth, watching
 from iclab.papers.vector_arithmetic.settings import Settings, recipe, world
 from iclab.prompts import Prompt
 from iclab.worlds.concepts import Kind
 
 ABOUT = (
-    "The model was trained on question-answer sentences and is asked with word-label demonstrations. It pools the labels into "
-    "a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the query word is the answer."
+    "The model was trained on question-answer sentences and is asked with word-label demonstrations. It pools the "
+    "labels into a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the "
+    "query word is the answer."
 )
 TASK, REST, WORD, LABEL = "the task's concept", "another concept", "word", "label"
 
@@ -49,20 +50,16 @@ WATCH = watching(look)
 def explorer(lab: Lab) -> xr.Dataset:
     """The training on QA sentences, looked into on ICL prompts at a few moments."""
     s: Settings = lab.settings
-    return lab.train("explorer", {"qa": lambda seed: _recipe(s)}, moments(s.steps), (WATCH,), cross_entropy).history
-
-
-def _recipe(s: Settings) -> Recipe:
-    return dataclasses.replace(recipe(s, Kind.qa), watched=(world(s, Kind.icl),))
+    watched = dataclasses.replace(recipe(s, Kind.qa), watched=(world(s, Kind.icl),))
+    return lab.train("explorer", {"qa": watched}, moments(s.steps), (WATCH,), cross_entropy).history
 
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:
     """What the page shows."""
     present, task, target = truth(history["present"], "token"), truth(history["task"]), truth(history["target"])
-    tokens = present.shape[-1]
-    kinds = np.array([WORD if number % 2 == 0 else LABEL for number in range(tokens)], object)
-    places = np.array([f"{'x' if number % 2 == 0 else 'y'}{1 + number // 2}" for number in range(tokens)], object)
-    count = history.sizes["direction"] // 2
+    tokens, count = present.shape[-1], history.sizes["direction"] // 2
+    kinds = np.array([(WORD, LABEL)[number % 2] for number in range(tokens)], object)
+    places = np.array([f"{'xy'[number % 2]}{1 + number // 2}" for number in range(tokens)], object)
     directions = np.array([f"{letter}{number}" for letter in "ab" for number in range(1, count + 1)], object)
     own = np.arange(2 * count) % count == task[..., None]
     answer = arrange(history["answer"])
@@ -78,15 +75,14 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         [f"{number}: answer {entry(value, count)}" for number, value in enumerate(target[0, 0], 1)],
         [
             Panel("Attention of the query word on each token", "attention", "token", (LABEL, WORD),
-                  arrange(history["attention"], "token"),
-                  np.broadcast_to(places, present.shape), np.where(present > 0, kinds, "").astype(object)),
-            Panel("The task vector h₀", "cosine with h₀", "direction", (TASK, REST), arrange(history["cosine"], "direction"),
-                  np.broadcast_to(directions, own.shape), np.where(own, TASK, REST).astype(object)),
+                  arrange(history["attention"], "token"), np.broadcast_to(places, present.shape),
+                  np.where(present > 0, kinds, "").astype(object)),
+            Panel("The task vector h₀", "cosine with h₀", "direction", (TASK, REST),
+                  arrange(history["cosine"], "direction"), np.broadcast_to(directions, own.shape),
+                  np.where(own, TASK, REST).astype(object)),
         ],
-        {
-            "cosine of h₀ with the task's a": arrange(history["cos_task"]),
-            "probability of the right answer": arrange(history["probability"]),
-        },
+        {"cosine of h₀ with the task's a": arrange(history["cos_task"]),
+         "probability of the right answer": arrange(history["probability"])},
         np.array(words, object).reshape(answer.shape),
     )  # fmt: skip
 

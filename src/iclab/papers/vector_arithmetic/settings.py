@@ -1,8 +1,8 @@
 """Settings of vector-arithmetic (Section 5 of the paper), and the worlds they define.
 
 What the paper states: K = 2, K' = 100, d = 3000, n = 200, M = 30, L = 30, σ_0 = 1e-3, σ_1 = 5e-3, σ_p = 1e-2, η = 5,
-q_V = 1e-5, 2000 (QA) and 5000 (ICL, QA-ICL) epochs. With the printed η and q_V the model does not train in that time, which
-is a claim of its own. At smaller d the scales keep σ√d.
+q_V = 1e-5, 2000 (QA) and 5000 (ICL, QA-ICL) epochs. With the printed η and q_V the model does not train in that time,
+which is a reading of Figure 3. At smaller d the scales keep σ√d.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from iclab.errors import require, require_positive
 from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
-from iclab.theory import vector_arithmetic as theory
+from iclab.papers.vector_arithmetic import theory
+from iclab.statements import Unstated
 from iclab.training import Training
-from iclab.worlds.concepts import Concepts, Kind, concepts, orthonormal_concepts
+from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 
 PRINTED_DIMENSION = 3000
 PRINTED_STEP, PRINTED_SCALE = 5.0, 1e-5  # η and q_V as printed
@@ -47,16 +48,12 @@ class Settings:
     trend_prompts: int = 2_000  # where less is claimed
 
     def __post_init__(self) -> None:
-        sizes = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "sentence_pairs",
-                 "attention_scale", "value_scale", "step_size", "value_step_scale", "steps", "icl_steps",
-                 "printed_seeds", "record_every", "prompts", "trend_prompts")  # fmt: skip
-        require_positive(**{name: getattr(self, name) for name in sizes})
+        numbers = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        require_positive(**{name: value for name, value in numbers.items() if name != "noise_scale"})
         require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
         require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")
-        require(
-            self.common_length <= self.common_tokens,
-            f"common_length is {self.common_length}, above common_tokens {self.common_tokens}: K' >= M is needed.",
-        )
+        words = f"common_length is {self.common_length}, above common_tokens {self.common_tokens}: K' >= M is needed."
+        require(self.common_length <= self.common_tokens, words)
         orthonormal_concepts(self.dimension, self.concepts, self.common_tokens)
 
     def rescaled(self, value: float) -> float:
@@ -70,67 +67,49 @@ class Settings:
         return sorted({*early, *range(0, last, self.record_every), last})
 
 
-def unstated(s: Settings) -> tuple[str, ...]:
-    """What the paper leaves open or prints differently, and what these settings say."""
-    return (
-        f"η = {s.step_size:g} and q_V = {s.value_step_scale:g}; the paper prints 5 and 1e-5",
-        "the L2 term of the loss has no coefficient anywhere: 0",
-        f"J = {s.sentence_pairs} sentences in QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens",
-        f"d = {s.dimension}, {s.steps} epochs on QA, {s.icl_steps} on ICL and QA-ICL; below d = 3000 the scales keep σ√d",
-        "the n training samples are balanced over concepts and signs",
-        "'Θ(1)' for a cosine: above 0.1, 'o(1)': below 0.1; other hidden constants are 1",
-    )
-
-
-PAIRS_OF = {Kind.icl: "pairs", Kind.qa: "pairs", Kind.qa_icl: "sentence_pairs"}
-
-
-@functools.lru_cache(maxsize=16)
-def directions(settings: Settings) -> tuple[np.ndarray, ...]:
-    """a, b and ν."""
-    return orthonormal_concepts(settings.dimension, settings.concepts, settings.common_tokens)
-
-
-def fresh_directions(settings: Settings, count: int) -> np.ndarray:
-    """`count` orthonormal directions that no training token has: the axes after those of the dictionary."""
-    used = 2 * settings.concepts + settings.common_tokens
-    require(
-        used + count <= settings.dimension,
-        f"{count} unseen directions do not fit: {used} of {settings.dimension} dimensions are taken.",
-    )
-    return np.eye(settings.dimension)[used : used + count]
+unstated = (
+    Unstated("step_size", (0.02, 0.05, 0.1), "η; with the printed 5 and q_V = 1e-5 the model does not train"),
+    Unstated("value_step_scale", (0.2, 0.4, 0.8), "q_V; printed is 1e-5, below the paper's own Condition 3.1"),
+    Unstated("pairs", (14, 15), "J of ICL prompts: 'L = 30' is no 2J + 1"),
+    Unstated("sentence_pairs", (1, 3, 5), "J of QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens"),
+    Unstated("noise_scale", (0.002236, 0.01), "at d = 150: 0.01 keeps the printed σ_p √d, 0.002236 the printed σ_p"),
+    Unstated("icl_steps", (2000, 5000), "5000 is printed for ICL, nothing for QA-ICL; below d = 3000 it may be less"),
+    "below the printed d = 3000 the scales σ_0, σ_1, σ_p keep σ√d",
+    "the L2 term of the loss has no coefficient anywhere: 0",
+    "the n training samples are balanced over concepts and signs",
+    "'Θ(1)' for a cosine: above 0.1, 'o(1)': below 0.1; other hidden constants are 1",
+)
 
 
 @functools.lru_cache(maxsize=256)
 def world(
-    settings: Settings, kind: Kind, shift: str = "none", pairs: int | None = None, longest: int | None = None, cotasks: int = 1
+    s: Settings, kind: Kind, shift: str = "none", pairs: int | None = None, longest: int | None = None, cotasks: int = 1
 ) -> Concepts:
     """Prompts of a kind, on the training dictionary or one of Proposition 3.4's shifted ones.
 
-    "conic": one high-level concept, the normalised sum of all; "low": new b's; "common": new ν's; "all": the three at once.
+    "conic": one high-level concept, the normalised sum of all; "low": new b's; "common": new ν's; "all": all three.
     """
-    s = settings
-    a, b, common = directions(s)
+    a, b, common = orthonormal_concepts(s.dimension, s.concepts, s.common_tokens)
     if shift in ("conic", "all"):
         a = a.sum(axis=0, keepdims=True) / np.sqrt(s.concepts)
         b = b[:1]
-    free = (
-        fresh_directions(s, s.concepts + s.common_length) if shift in ("low", "common", "all") else np.zeros((0, s.dimension))
-    )
+    used, new = 2 * s.concepts + s.common_tokens, s.concepts + s.common_length
+    fits = shift in ("none", "conic") or used + new <= s.dimension
+    require(fits, f"{new} unseen directions do not fit: {used} of {s.dimension} dimensions are taken.")
+    free = np.eye(new, s.dimension, used)
     if shift in ("low", "all"):
         b = free[: len(b)]
     if shift in ("common", "all"):
         common = free[s.concepts :]
-    own = getattr(s, PAIRS_OF[kind])
-    return concepts(
-        a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest, common_length=s.common_length,
-        noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
+    own = s.sentence_pairs if kind is Kind.qa_icl else s.pairs
+    return Concepts(
+        a, b, common, kind=kind, pairs=own if pairs is None else pairs, maximum_pairs=longest,
+        common_length=s.common_length, noise_scale=s.rescaled(s.noise_scale), cotasks=cotasks,
     )  # fmt: skip
 
 
-def recipe(settings: Settings, kind: Kind, printed: bool = False) -> Recipe:
+def recipe(s: Settings, kind: Kind, printed: bool = False) -> Recipe:
     """Full-batch gradient descent on one distribution, watched on all three; `printed` takes the paper's step sizes."""
-    s = settings
     step = PRINTED_STEP if printed else s.step_size
     scale = PRINTED_SCALE if printed else s.value_step_scale
     return Recipe(
@@ -141,33 +120,17 @@ def recipe(settings: Settings, kind: Kind, printed: bool = False) -> Recipe:
     )
 
 
-SHARED = ("dimension", "concepts", "common_tokens", "samples", "common_length", "pairs", "step_size", "value_step_scale",
-          "steps")  # fmt: skip
+def symbols(s: Settings) -> theory.Symbols:
+    """What the theorems speak of: ε = 0.01 and δ = 0.1 are free, L is that of ICL prompts, t the last epoch on QA."""
+    own = {name: value for name, value in dataclasses.asdict(s).items() if name in theory.Symbols.letters()}
+    scales = {name: s.rescaled(getattr(s, name)) for name in ("attention_scale", "value_scale", "noise_scale")}
+    free = {"prompt_length": 2 * s.pairs + 1, "epoch": s.steps, "cotasks": 1, "error": 0.01, "failure": 0.1}
+    return theory.Symbols(**own | scales | free)
 
 
-def symbols(settings: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings.
-
-    ε = 0.01 (as in the claims) and δ = 0.1 are free; L is the length of ICL prompts; the laws of growth are those at
-    the last epoch on QA.
-    """
-    s = settings
-    return theory.Symbols(
-        **{name: getattr(s, name) for name in SHARED},
-        prompt_length=2 * s.pairs + 1,
-        attention_scale=s.rescaled(s.attention_scale),
-        value_scale=s.rescaled(s.value_scale),
-        noise_scale=s.rescaled(s.noise_scale),
-        epoch=s.steps,
-        cotasks=1,
-        error=0.01,
-        failure=0.1,
-    )
-
-
-PROFILES = {
+settings = {
     "smoke": Settings(
-        steps=20, icl_steps=20, record_every=10, prompts=250, trend_prompts=250, sentence_pairs=1, common_length=5
+        common_length=5, sentence_pairs=1, steps=20, icl_steps=20, record_every=10, prompts=250, trend_prompts=250
     ),
     "quick": Settings(),
     "paper": Settings(dimension=3000, icl_steps=5000, printed_seeds=32),

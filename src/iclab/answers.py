@@ -1,0 +1,307 @@
+"""Answers: what a run says about a statement, with all that the answer has to survive.
+
+Every part of every reading is judged twice by the same rule: on the trained models and on the same models before
+training. A theorem's hypotheses, at the settings that ran, stand beside its answer: where they are not met a theorem
+cannot fail.
+
+    holds              in every reading, and an untrained model would not pass
+    holds if ...       in the readings that are named
+    in part            the parts that hold are named, and those that do not
+    fails, fails in scaling
+    open               and why: too few seeds, never reached, hypotheses not met, an untrained model passes too
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from iclab.errors import InputError, in_words, require
+from iclab.expressions import Expression, Results, require_labels
+from iclab.kinds import Finding, Outcome, Rule, describe
+from iclab.statements import Part, Reading, Statement
+from iclab.statistics import unit_of
+from iclab.tallies import Answer
+from iclab.theorems import Theorem
+
+SCHEMA = 2  # of claims.json
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """A part in a reading: what the trained models say, and what untrained ones do (None where they were not asked)."""
+
+    part: Part
+    finding: Finding
+    control: Finding | None
+    found: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """The trained models agree with the paper."""
+        return self.finding.outcome is Outcome.holds
+
+    @property
+    def untrained(self) -> bool:
+        """So do untrained ones."""
+        return self.control is not None and self.control.outcome is Outcome.holds
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer."""
+
+    reading: Reading
+    parts: tuple[Judged, ...]
+    theorem: Theorem | None
+    answer: Answer
+    words: str
+
+    @property
+    def also_untrained(self) -> bool:
+        """Untrained models pass every part: the reading says nothing about learning."""
+        return bool(self.parts) and all(judged.untrained for judged in self.parts)
+
+
+Hypotheses = Callable[[str, Reading], Theorem | None]
+"""`hypotheses(name, reading)`: a theorem of the paper at the settings of a reading; None if there is none of this name.
+"""
+
+
+def no_hypotheses(name: str, reading: Reading) -> Theorem | None:
+    """A paper without theorems."""
+    return None
+
+
+def judge(
+    statement: Statement,
+    results: Results,
+    control: Results | None = None,
+    hypotheses: Hypotheses = no_hypotheses,
+    *,
+    attempted: bool = True,
+) -> dict[str, Any]:
+    """The statement's entry in claims.json, without what only the run knows (profile, settings, seconds).
+
+    `control` are the same results of untrained models. With `attempted=False` (the smoke profile) numbers are given,
+    but no answer.
+    """
+    reads = tuple(_read(statement, reading, results, control, hypotheses) for reading in statement.readings)
+    answer, words = combine(statement, reads)
+    passes = [read.reading.name for read in reads if read.also_untrained]
+    return {
+        "id": statement.id,
+        "paper": statement.paper,
+        "source": statement.source,
+        "statement": statement.words,
+        "kinds": list(statement.kinds),
+        "beyond": statement.beyond,
+        "answer": str(answer) if attempted else str(Answer.not_asked),
+        "words": words if attempted else "not asked at this size",
+        "architecture": statement.architecture,
+        "also_untrained": passes if any(read.also_untrained for read in reads) else [],
+        "readings": [_reading_entry(read, attempted) for read in reads],
+        "ours": list(statement.ours),
+        "afterwards": statement.afterwards,
+        "figure": statement.figure or statement.name,
+        "table": statement.table,
+    }
+
+
+def combine(statement: Statement, reads: Sequence[Read]) -> tuple[Answer, str]:
+    """The answer over all readings."""
+    if len(reads) == 1:
+        return reads[0].answer, reads[0].words
+    by = {answer: [read for read in reads if read.answer is answer] for answer in Answer}
+    held = by[Answer.holds]
+    if len(held) == len(reads):
+        return Answer.holds, f"holds in all {len(reads)} readings{_constants(held[0])}"
+    rest = " · ".join(f"{_named(read)}: {read.words}" for read in reads if read.answer is not Answer.holds)
+    if held:
+        return Answer.holds_if, f"holds if {' or '.join(_named(read) for read in held)} · {rest}"
+    for answer in (Answer.in_part, Answer.open, Answer.fails, Answer.fails_in_scaling):
+        if by[answer]:
+            return answer, rest
+    raise AssertionError("a statement has at least one reading")
+
+
+def _read(
+    statement: Statement, reading: Reading, results: Results, control: Results | None, hypotheses: Hypotheses
+) -> Read:
+    parts = tuple(_judged(statement, part, reading, results, control) for part in statement.asked(reading))
+    require(bool(parts), f"{statement.id}: no part belongs to the reading {reading.name!r}.")
+    theorem = hypotheses(statement.hypotheses or statement.name, reading)
+    answer, words = answer_of(parts, theorem, architecture=bool(statement.architecture))
+    return Read(reading, parts, theorem, answer, words)
+
+
+def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture: bool) -> tuple[Answer, str]:
+    """The answer of one reading from its parts."""
+    unmet = [] if theorem is None else [condition for condition in theorem.conditions if not condition.satisfied]
+    held = [judged for judged in parts if judged.holds]
+    failed = [judged for judged in parts if judged.finding.outcome in (Outcome.fails, Outcome.fails_in_scaling)]
+    untrained = all(judged.untrained for judged in parts)
+    several = len(parts) > 1
+    if len(held) == len(parts):
+        found = "; ".join(judged.found for judged in parts if judged.found)
+        words = parts[0].finding.words if not several else f"holds{_constants_of(parts)}"
+        words = f"{words}{f' ({found})' if found else ''}"
+        if untrained and not architecture:
+            return Answer.open, f"open: an untrained model passes too ({words})"
+        return Answer.holds, f"{words}{', also untrained' if untrained else ''}"
+    told = " · ".join(
+        f"{judged.part.name}: {judged.finding.words}{_also(judged)}" for judged in parts if not judged.holds
+    )
+    words = told if several else f"{parts[0].finding.words}{_also(parts[0])}"
+    missing = ", ".join(condition.name for condition in unmet)
+    excused = f" · the theorem's hypotheses are not met ({missing})" if failed and unmet else ""
+    if held:
+        names = ", ".join(f"{judged.part.name}{_also(judged)}" for judged in held)
+        return Answer.in_part, f"in part: {names} hold{'s' * (len(held) == 1)} · {words}{excused}"
+    if excused or not failed:
+        return Answer.open, f"{'open: ' * bool(excused)}{words}{excused}"
+    scaling = all(judged.finding.outcome is Outcome.fails_in_scaling for judged in failed)
+    return (Answer.fails_in_scaling if scaling else Answer.fails), words
+
+
+def _also(judged: Judged) -> str:
+    """What an untrained model says, where it passes."""
+    if not judged.untrained:
+        return ""
+    return " (also untrained)" if judged.holds else " (an untrained model passes)"
+
+
+def _named(read: Read) -> str:
+    return read.reading.name or "as stated"
+
+
+def _constants(read: Read) -> str:
+    return _constants_of(read.parts)
+
+
+def _constants_of(parts: Sequence[Judged]) -> str:
+    """The constants with which bounds hold."""
+    known = {j.part.name: j.finding.details["constant"] for j in parts if "constant" in j.finding.details}
+    told = [f"with {', '.join(f'c ≈ {value:.2g} ({name})' for name, value in known.items())}"] if known else []
+    loose = [j.part.name for j in parts if j.finding.details.get("loose")]
+    return "".join(f" {words}" for words in told + ([f"(loose: {', '.join(loose)})"] if loose else []))
+
+
+def _judged(statement: Statement, part: Part, reading: Reading, results: Results, control: Results | None) -> Judged:
+    finding = part.rule.judge(_values(statement, part.name, part.statistic, part.rule, reading, results), part.bounds)
+    untrained = None
+    if control is not None:
+        values = _values(statement, part.name, part.statistic, part.rule, reading, control)
+        untrained = part.rule.judge(values, part.bounds)
+    found = ""
+    if part.found is not None:
+        number = float(evaluated(statement, part.name, part.found, reading, results).mean())
+        found = part.found_as.format(number) if np.isfinite(number) else ""
+    return Judged(part, finding, untrained, found)
+
+
+def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict[str, xr.Dataset]:
+    """The results as a reading sees them: its experiments, variables and labels in the place of those that are
+    named.
+    """
+    seen = {}
+    for name in experiments:
+        place = reading.place(name)
+        if place not in results:
+            continue
+        data = results[place]
+        for variable, other in reading.variables.items():
+            if other in data:
+                data = data.assign({variable: data[other]})
+        at = {dim: label for dim, label in reading.at.items() if dim in data.dims}
+        require_labels(data, name, at)
+        seen[name] = data.sel(at)
+    return seen
+
+
+def evaluated(
+    statement: Statement, part: str, expression: Expression, reading: Reading, results: Results
+) -> xr.DataArray:
+    """An expression in a reading; what is not there is said in one sentence."""
+    where = f"{statement.id}{f'[{reading.name}]' if reading.name else ''}, {part!r}"
+    try:
+        values = expression.evaluate(view(reading, expression.needs, results))
+    except Exception as error:
+        raise InputError(f"{where}: {in_words(error)}") from error
+    kind = type(values).__name__
+    require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
+    return values
+
+
+def _values(
+    statement: Statement, part: str, expression: Expression, rule: Rule, reading: Reading, results: Results
+) -> xr.DataArray:
+    """The statistic, one number per seed (or per prompt, where nothing was trained), and per size where the rule has
+    one.
+    """
+    values = evaluated(statement, part, expression, reading, results)
+    unit = unit_of(values)
+    kept = [unit, *([rule.dim] if rule.dim else [])]
+    others = [dim for dim in values.dims if dim not in kept]
+    many = [f"{dim} ({values.sizes[dim]})" for dim in others if values.sizes[dim] > 1]
+    missing = [name for name in kept if name not in values.dims]
+    where = f"{statement.id}, {part!r}"
+    require(
+        not many,
+        f"{where}: the statistic also has the dimensions {', '.join(many)}; choose with .sel(...) or reduce them.",
+    )
+    require(not missing, f"{where}: the statistic has no dimension {', '.join(map(repr, missing))}.")
+    return values.squeeze(others, drop=True)
+
+
+def _reading_entry(read: Read, attempted: bool) -> dict[str, Any]:
+    return {
+        "name": read.reading.name,
+        "why": read.reading.why,
+        "changes": dict(read.reading.changes),
+        "answer": str(read.answer) if attempted else str(Answer.not_asked),
+        "words": read.words if attempted else "",
+        "hypotheses": _hypotheses(read.theorem),
+        "parts": [_part_entry(judged, attempted) for judged in read.parts],
+    }
+
+
+def _hypotheses(theorem: Theorem | None) -> dict[str, Any] | None:
+    if theorem is None or not theorem.conditions:
+        return None
+    met = [condition for condition in theorem.conditions if condition.satisfied]
+    unmet = [f"{condition.name}: {condition.formula}" for condition in theorem.conditions if not condition.satisfied]
+    return {"theorem": theorem.id, "met": len(met), "of": len(theorem.conditions), "unmet": unmet}
+
+
+def _part_entry(judged: Judged, attempted: bool) -> dict[str, Any]:
+    control = judged.control
+    return {
+        "name": judged.part.name,
+        **describe(judged.part.rule),
+        "outcome": str(judged.finding.outcome) if attempted else str(Answer.not_asked),
+        **_finding_entry(judged.finding),
+        "found": judged.found,
+        "control": None if control is None else {"outcome": str(control.outcome), **_finding_entry(control)},
+    }
+
+
+def _finding_entry(finding: Finding) -> dict[str, Any]:
+    return {
+        "words": finding.words,
+        **{key: _plain(value) for key, value in dataclasses.asdict(finding.interval).items()},
+        "unit": finding.unit,
+        "details": {key: _plain(value) for key, value in finding.details.items()},
+        "values": [_plain(value) for value in finding.values],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN or infinity: they become null."""
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,55 @@
+"""Everything that a paper needs, built in or in a user's own file, in one place.
+
+    from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, errors, measured, static
+
+What a file may define is listed in `iclab.authoring.module`; `iclab new` writes one that runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+
+from iclab.authoring.laws import LOSSES, Law, geometric, gridded, law_table, swept
+from iclab.authoring.paper import Experiment
+from iclab.authoring.pictures import Custom, Dots, Lines, Power, dots, labelled, picture
+from iclab.drawing import curve, panels, threshold
+from iclab.errors import require, require_fraction, require_positive
+from iclab.evaluation import errors, expect
+from iclab.experiments import Lab, Recipe, Trained
+from iclab.expressions import Expression, Results, apply, measured
+from iclab.kinds import (
+    Scaling,
+    above,
+    below,
+    big_o,
+    identical,
+    larger,
+    omega,
+    smaller,
+    suffices,
+    within,
+)
+from iclab.losses import Loss, cross_entropy, hinge, regression, squared
+from iclab.prompts import Prompt, make_prompt
+from iclab.statements import SIGNED, STATED, UNIT, Part, Reading, Statement, Table, Unstated
+from iclab.statistics import Criterion, first_below, log_slope, required, trend
+from iclab.training import Cosine, Member, Training
+from iclab.worlds import BaseWorld
+
+
+def static(default: Any) -> Any:
+    """A setting of a world or a model that decides a shape: a change of it is another compiled program."""
+    return eqx.field(static=True, default=default)
+
+
+__all__ = [
+    "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Cosine", "Criterion", "Custom", "Dots", "Experiment",
+    "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe",
+    "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
+    "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "first_below", "geometric", "gridded", "hinge",
+    "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
+    "picture", "regression", "require", "require_fraction", "require_positive", "required", "smaller", "squared",
+    "static", "suffices", "swept", "threshold", "trend", "within",
+]  # fmt: skip

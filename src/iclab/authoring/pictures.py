@@ -1,0 +1,300 @@
+"""Figures as data: panels of curves, of seeds, of power laws. And the figure of a statement that has none of its own.
+
+    def fig3a(results, settings):
+        error = measured("sums", "error").sel(setting="standard")
+        return picture(results, Lines("3(A) 0-1 error", error, "total", x="S₁", rules={"0.01": 0.01}))
+
+A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the
+data (`labelled`) unless a panel says otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
+
+from iclab.answers import evaluated
+from iclab.drawing import COLOURS, curve, panels, threshold
+from iclab.expressions import Expression, Results
+from iclab.kinds import Scaling
+from iclab.statements import Part, Statement
+from iclab.statistics import unit_of
+from iclab.statistics.fits import fit_exponent, fittable
+
+LABEL = "long_name"
+COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
+MOST_PANELS = 6
+MOST_TICKS = 6
+Data = Expression | Mapping[str, Expression]
+
+
+def labelled(data: xr.Dataset, **labels: str) -> xr.Dataset:
+    """The results with labels for their variables and coordinates; figures and tables write them."""
+    for name, label in labels.items():
+        data[name].attrs[LABEL] = label
+    return data
+
+
+def label_of(data: xr.DataArray, name: str | None = None) -> str:
+    """What an axis is called: the label of the data, or their name in words."""
+    own = data if name is None else data[name]
+    plain = str(own.name or "")
+    return str(own.attrs.get(LABEL) or COMMON.get(plain, plain.replace("_", " ")))
+
+
+@runtime_checkable
+class Panel(Protocol):
+    """One panel of a figure."""
+
+    @property
+    def title(self) -> str:
+        """The paper's letter and a few words."""
+
+    def needs(self) -> set[str]:
+        """The experiments that it shows."""
+
+    def draw(self, axis: Axes, results: Results) -> None:
+        """Draw it."""
+
+
+def picture(
+    results: Results, *shown: Panel, width: float = 4.2, height: float = 3.1, columns: int | None = None
+) -> Figure:
+    """A figure of these panels, in rows of `columns` (one row if not given)."""
+    there = [panel for panel in shown if panel.needs() <= set(results)]
+    figure, axes = panels(
+        len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns
+    )
+    for axis, panel in zip(axes, there, strict=True):
+        panel.draw(axis, results)
+    _share_legend(axes)
+    return figure
+
+
+def _share_legend(axes: Sequence[Axes]) -> None:
+    """Panels that all name the same things share the first one's legend."""
+    legends = [legend for axis in axes if (legend := axis.get_legend()) is not None]
+    if len(legends) == len(axes) and len({tuple(text.get_text() for text in one.get_texts()) for one in legends}) == 1:
+        for legend in legends[1:]:
+            legend.remove()
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Means over seeds with their intervals against the coordinate `along`.
+
+    `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label`
+    is the label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them.
+    `seeds` adds every seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are
+    logarithmic ("x", "y", "xy").
+    """
+
+    title: str
+    data: Data
+    along: str
+    by: str = ""
+    label: str = "{}"
+    x: str = ""
+    y: str = ""
+    rules: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    marks: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+    limits: tuple[float, float] | None = None
+    dashed: tuple[str, ...] = ()
+    seeds: bool = False
+    dots: bool = True
+    log: str = ""
+    colours: Sequence[int] = ()
+
+    def needs(self) -> set[str]:
+        """The experiments behind the lines."""
+        return _needs(self.data)
+
+    def draw(self, axis: Axes, results: Results) -> None:
+        """Draw the lines, then what they are held against."""
+        found = self._lines(results)
+        for number, (name, values) in enumerate(found.items()):
+            colour = self.colours[number] if self.colours else number
+            style: dict[str, Any] = {"ls": "--" if name in self.dashed else "-"} | ({} if self.dots else {"marker": ""})
+            if self.seeds:
+                thin = values.transpose(self.along, unit_of(values))
+                axis.plot(thin[self.along], thin.values, color=COLOURS[colour % len(COLOURS)], lw=0.5, alpha=0.6)
+            curve(axis, values, self.along, label=name, colour=colour, bounds=self.bounds, **style)
+        for text, value in self.rules.items():
+            threshold(axis, value, text)
+        for text, value in self.marks.items():
+            threshold(axis, value, text, vertical=True)
+        first = next(iter(found.values()))
+        axis.set_xlabel(self.x or label_of(first, self.along))
+        axis.set_ylabel(self.y or label_of(first))
+        if self.limits is not None:
+            axis.set_ylim(*self.limits)
+        for letter, scale in (("x", axis.set_xscale), ("y", axis.set_yscale)):
+            if letter in self.log:
+                scale("log")
+        if len(found) > 1:
+            axis.legend()
+
+    def _lines(self, results: Results) -> dict[str, xr.DataArray]:
+        if isinstance(self.data, Mapping):
+            return {name: data.evaluate(results) for name, data in self.data.items()}
+        values = self.data.evaluate(results)
+        if not self.by:
+            return {"mean over seeds": values}
+        return {self.label.format(_short(label)): values.sel({self.by: label}) for label in values[self.by].values}
+
+
+@dataclasses.dataclass(frozen=True)
+class Dots:
+    """Every seed as a dot, one column per name; `rules` as in `Lines`."""
+
+    title: str
+    data: Mapping[str, Expression]
+    y: str = ""
+    rules: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    log: bool = False
+
+    def needs(self) -> set[str]:
+        """The experiments behind the dots."""
+        return _needs(self.data)
+
+    def draw(self, axis: Axes, results: Results) -> None:
+        """Draw the columns beside each other."""
+        for place, data in enumerate(self.data.values()):
+            values = data.evaluate(results)
+            dots(axis, place, np.asarray(values.values, float).ravel(), place)
+            axis.set_ylabel(self.y or label_of(values))
+        for text, value in self.rules.items():
+            threshold(axis, value, text)
+        axis.set_xticks(range(len(self.data)), list(self.data))
+        if self.log:
+            axis.set_yscale("log")
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """Numbers against a size, log-log: a point per seed, the fitted line and the predicted slope through its middle.
+
+    Seeds that never got there are triangles at the end of the run.
+    """
+
+    title: str
+    data: Expression
+    rule: Scaling
+    y: str = "needed"
+
+    def needs(self) -> set[str]:
+        """The experiments behind it."""
+        return set(self.data.needs)
+
+    def draw(self, axis: Axes, results: Results) -> None:
+        """Draw points, fit and prediction."""
+        data, dim = self.data.evaluate(results), self.rule.dim
+        x = np.asarray(data[dim].values, float)
+        limit = float(data.attrs.get("limit", np.nan))
+        for seed in range(data.sizes["seed"]):
+            times = np.asarray(data.transpose(dim, "seed").values[:, seed], float)
+            shown = np.isfinite(times) & (times > 0)
+            axis.plot(x[shown], times[shown], "o", ms=3, color=COLOURS[0], alpha=0.5)
+            never = np.isinf(times)
+            axis.plot(x[never], np.full(int(never.sum()), limit), "^", ms=5, color=COLOURS[1], alpha=0.6)
+        if fittable(data):
+            self._fit(axis, data, x)
+        axis.set_xscale("log")
+        if np.isinf(data.values).any() or (data.values > 0).any():
+            axis.set_yscale("log")
+            for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+                formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
+        else:
+            axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
+        ticks = x[:: -(-len(x) // MOST_TICKS)]
+        axis.set_xticks(ticks, [f"{value:.0f}" if value >= 1000 else f"{value:.3g}" for value in ticks])
+        axis.set_xticks([], minor=True)
+        axis.set_xlabel(self.rule.symbol)
+        axis.set_ylabel(self.y)
+
+    def _fit(self, axis: Axes, data: xr.DataArray, x: np.ndarray) -> None:
+        fit = fit_exponent(data, self.rule.dim)
+        line, middle = np.geomspace(x.min(), x.max(), 20), float(np.exp(np.mean(np.log(x))))
+        height = fit.constant * middle**fit.exponent
+        words = f"measured {fit.exponent:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
+        axis.plot(line, fit.constant * line**fit.exponent, color=COLOURS[0], lw=1.4, label=words)
+        predicted = height * (line / middle) ** self.rule.exponent
+        sign = {"upper": "at most ", "lower": "at least ", "both": ""}[self.rule.side]
+        axis.plot(line, predicted, color="#333333", ls="--", lw=1.0, label=f"predicted {sign}{self.rule.exponent:.3g}")
+        axis.legend()
+
+
+@dataclasses.dataclass(frozen=True)
+class Custom:
+    """A panel that a function draws: `paint(axis, results)`."""
+
+    title: str
+    experiments: tuple[str, ...]
+    paint: Callable[[Axes, Results], None]
+
+    def needs(self) -> set[str]:
+        """The experiments that it shows."""
+        return set(self.experiments)
+
+    def draw(self, axis: Axes, results: Results) -> None:
+        """Draw it."""
+        self.paint(axis, results)
+
+
+def dots(axis: Axes, place: float, values: np.ndarray, colour: int = 0) -> None:
+    """Seeds as dots side by side."""
+    spread = place + np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.array([place])
+    axis.plot(spread, values, "o", ms=4, color=COLOURS[colour % len(COLOURS)], ls="none")
+
+
+def statement_figure(statement: Statement, results: Results, control: Results | None = None) -> Figure:
+    """The parts of a statement, each with its rule: seeds beside untrained models, or numbers against a size."""
+    reading = statement.readings[0]
+    parts = statement.asked(reading)[:MOST_PANELS]
+    titles = tuple(part.name if len(part.name) < 44 else f"{part.name[:42]}…" for part in parts)
+    figure, axes = panels(len(parts), titles, width=3.8)
+    for axis, part in zip(axes, parts, strict=True):
+        sides = {"trained": results} | ({} if control is None else {"untrained": control})
+        found = {name: evaluated(statement, part.name, part.statistic, reading, side) for name, side in sides.items()}
+        if isinstance(part.rule, Scaling):
+            data = found["trained"]
+            Power(part.name, Expression(lambda values=data: values), part.rule).draw(axis, {})
+        else:
+            _seeds(axis, part, found)
+    return figure
+
+
+def _seeds(axis: Axes, part: Part, found: Mapping[str, xr.DataArray]) -> None:
+    for place, values in enumerate(found.values()):
+        numbers = np.asarray(values.values, float).ravel()
+        dots(axis, place, np.where(np.isfinite(numbers), numbers, np.nan), place)
+    low, high = axis.get_ylim()
+    ends = [end for end in (part.rule.low, part.rule.high) if np.isfinite(end)]
+    low, high = min([low, *ends]), max([high, *ends])
+    margin = 0.08 * (high - low) or 0.1
+    axis.set_ylim(low - margin, high + margin)
+    axis.axhspan(
+        max(part.rule.low, low - margin), min(part.rule.high, high + margin), color=COLOURS[2], alpha=0.12, lw=0
+    )
+    for end in ends:
+        threshold(axis, end, f"{end:.3g}")
+    axis.set_xticks(range(len(found)), list(found))
+    axis.set_xlim(-0.6, len(found) - 0.4)
+    axis.set_ylabel(label_of(next(iter(found.values()))) or "statistic")
+
+
+def _needs(data: Data) -> set[str]:
+    several = data.values() if isinstance(data, Mapping) else (data,)
+    return {name for expression in several for name in expression.needs}
+
+
+def _short(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float | int | np.number) else str(label)

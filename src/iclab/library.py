@@ -1,0 +1,170 @@
+"""The papers that a command can use, and what ids mean: those built in, a user's file, what an installed package
+registers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from iclab.authoring.paper import Paper
+from iclab.authoring.sources import read_file, registered, split_file, user_paper
+from iclab.errors import InputError, nearest, require
+from iclab.papers import PAPERS
+from iclab.statements import Statement
+from iclab.theorems import SymbolsBase, Theorem
+
+GROUPS = ("papers", "theorems", "figures", "beyond")  # what `--only` takes
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """The papers that a command can use: those built in, those that packages register, and the files it was given.
+
+    `texts` are the sources of what is not built in, by paper: with them results of another source are never mixed in.
+    `files` are the paths of the files.
+    """
+
+    papers: Mapping[str, Paper]
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
+    """The papers that ids can mean, and the ids with files replaced: my_idea.py/error becomes my_idea/error."""
+    papers, texts = dict(PAPERS), {}
+    files: dict[str, str] = {}
+    for name, (paper, text) in registered(frozenset(PAPERS)).items():
+        papers[name], texts[name] = paper, text
+    plain = []
+    for wanted in ids:
+        found = split_file(wanted)
+        if found is None:
+            plain.append(wanted)
+            continue
+        name, text = read_file(found[0])
+        paper = user_paper(name, text)
+        before = files.get(paper.id, found[0])
+        require(
+            paper.id not in papers or (paper.id in files and before == found[0]),
+            f"{found[0]}: the name {paper.id!r} is taken by {'a file' if paper.id in files else 'a paper'}; "
+            "rename the file.",
+        )
+        papers[paper.id], texts[paper.id], files[paper.id] = paper, text, found[0]
+        plain.append(f"{paper.id}/{found[1]}" if found[1] else paper.id)
+    return Library(papers, texts, files), plain
+
+
+def paper_from(name: str, text: str) -> Paper:
+    """A paper by its id; a user's file by its name and text, wherever it is."""
+    if name in PAPERS:
+        return PAPERS[name]
+    installed = registered(frozenset(PAPERS))
+    if name in installed:
+        require(installed[name][1] == text, f"this machine has another version of the package that registers {name}.")
+        return installed[name][0]
+    return user_paper(name, text)
+
+
+def select(
+    ids: Sequence[str], settings: Mapping[str, Any] | None = None, only: str = "", papers: Mapping[str, Paper] = PAPERS
+) -> list[Statement]:
+    """The statements that these ids name: a paper, a statement, a prefix ("nonlinear-icl/fig2"), one reading of a
+    statement ("mamba-outliers/fig1a[exact,kappa=10]"). None: all.
+
+    Rules follow from `settings` (by paper id; default: the quick profile's). `only` keeps one group: what is in the
+    papers, their theorems or their figures, or what is beyond them.
+    """
+    settings = settings or {}
+    every = [s for paper in papers.values() for s in paper.statements(settings.get(paper.id, default_settings(paper)))]
+    found: dict[str, Statement] = {}
+    for wanted in ids or [paper.id for paper in papers.values()]:
+        name, reading = _split_reading(wanted)
+        for statement in _choose([name], every, "statement", papers):
+            found[statement.id] = statement if reading is None else _only_reading(statement, reading)
+    if not only:
+        return list(found.values())
+    require(only in GROUPS, f"--only {only}: there is no such group of statements. {nearest(only, GROUPS)}")
+    kept = [statement for statement in found.values() if only in groups_of(statement)]
+    require(bool(kept), f"--only {only}: none of {' '.join(ids)} is in this group.")
+    return kept
+
+
+def groups_of(statement: Statement) -> tuple[str, ...]:
+    """The groups that a statement belongs to."""
+    if statement.beyond:
+        return ("beyond",)
+    return ("papers", "figures" if statement.source.startswith(("Figure", "Table")) else "theorems")
+
+
+def _split_reading(wanted: str) -> tuple[str, str | None]:
+    """`paper/statement[reading]` in two."""
+    found = re.fullmatch(r"([^\[\]]+)\[([^\[\]]*)\]", wanted)
+    return (wanted, None) if found is None else (found[1], found[2])
+
+
+def _only_reading(statement: Statement, name: str) -> Statement:
+    known = [reading.name for reading in statement.readings]
+    require(name in known, f"{statement.id} has no reading {name!r}. {nearest(name, known)}")
+    return dataclasses.replace(statement, readings=tuple(r for r in statement.readings if r.name == name))
+
+
+def default_settings(paper: Paper) -> Any:
+    """The settings of the quick profile; of the first one there is, where a user's file has others only."""
+    return paper.settings.get("quick", next(iter(paper.settings.values())))
+
+
+def theorems(
+    ids: Sequence[str],
+    symbols: Mapping[str, SymbolsBase] | None = None,
+    constant: float = 1.0,
+    papers: Mapping[str, Paper] = PAPERS,
+) -> list[Theorem]:
+    """The theorems that these ids name, with conditions and rates: a paper, a theorem, or a prefix. None: all.
+
+    They are evaluated at `symbols` (by paper id; default: those of the quick profile), with this hidden constant.
+    """
+    at = {paper.id: paper.symbols(default_settings(paper)) for paper in papers.values() if paper.symbols}
+    at |= dict(symbols or {})
+    every = [t for paper in papers.values() if paper.id in at for t in paper.theorems(at[paper.id], constant)]
+    return _choose(ids, every, "theorem", papers)
+
+
+def free_symbols(paper: Paper, profile: str) -> list[str]:
+    """What the theorems speak of and no setting fixes: ε, δ, the outliers of a test."""
+    if paper.symbols is None:
+        return []
+    settings = paper.settings[profile]
+    fixed = {field.name for field in dataclasses.fields(settings)}
+    return [field.name for field in dataclasses.fields(paper.symbols(settings)) if field.name not in fixed]
+
+
+Named = TypeVar("Named", Statement, Theorem)
+
+
+def _choose(ids: Sequence[str], every: list[Named], what: str, papers: Mapping[str, Paper]) -> list[Named]:
+    if not ids:
+        return every
+    chosen: dict[str, Named] = {}
+    for wanted in ids:
+        exact = [entry for entry in every if entry.id == wanted]
+        found = exact or [entry for entry in every if entry.paper == wanted or _names(wanted, entry.id)]
+        if not found:
+            require(wanted not in papers, f"{wanted} has no {what}s.")
+            known = [*papers, *(entry.id for entry in every)]
+            raise InputError(f"no paper or {what} is called {wanted!r}. {nearest(wanted, known)}")
+        chosen |= {entry.id: entry for entry in found}
+    return list(chosen.values())
+
+
+def _names(wanted: str, name: str) -> bool:
+    """An own id, or a prefix of it that does not end inside a number: fig1 names fig1a and fig1-hinge, not fig10."""
+    rest = name.removeprefix(wanted)
+    return (
+        "/" in wanted
+        and not wanted.endswith("/")
+        and name.startswith(wanted)
+        and not (wanted[-1:].isdigit() and rest[:1].isdigit())
+    )

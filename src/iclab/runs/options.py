@@ -1,0 +1,100 @@
+"""Settings from the command line: `--set name=value` and `--grid name=v1,v2` or `name=start:stop:count`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from iclab.authoring.paper import PROFILES
+from iclab.errors import InputError, nearest, require
+from iclab.settings import names_of, replaced, value_of
+
+
+def parse(settings: Any, option: str, name: str, text: str) -> Any:
+    """The value that `text` means for this setting; its type is that of the value it has."""
+    before = value_of(settings, name)
+    settable = isinstance(before, bool | int | float | str)
+    require(settable, f"{option} {name}={text}: {name} is no number or text; change it in the file that defines it.")
+    if isinstance(before, bool):
+        require(text.lower() in ("true", "false"), f"{option} {name}={text}: {name} is true or false.")
+        return text.lower() == "true"
+    try:
+        value = type(before)(text)
+    except ValueError:
+        raise InputError(f"{option} {name}={text}: {name} takes a value like {before!r}.") from None
+    finite = not isinstance(value, int | float) or math.isfinite(value)
+    require(finite, f"{option} {name}={text}: the value must be finite.")
+    return value
+
+
+def override(settings: Any, changes: Mapping[str, str]) -> Any:
+    """The settings with `--set` applied, for the names they have."""
+    known = names_of(settings)
+    return replaced(settings, {n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
+
+
+def check_profile(profile: str) -> None:
+    """Refuse an unknown profile."""
+    require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
+
+
+def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any], also: Sequence[str] = ()) -> None:
+    """Every name must be a setting of at least one of the owners (settings by id), or one of `also`."""
+    known = sorted({name for settings in owners.values() for name in names_of(settings)} | set(also))
+    for name in names:
+        if name in known:
+            continue
+        inside = [setting for setting in known if setting.startswith(f"{name}.")]
+        require(not inside, f"{option} {name}: this is a group of settings; name one of them: {', '.join(inside)}.")
+        raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")
+
+
+def split(option: str, text: str) -> tuple[str, str]:
+    """`name=value` in two."""
+    name, sign, value = text.partition("=")
+    if not sign or not name or not value:
+        raise InputError(f"{option} {text}: write it as name=value, for example matching_fraction=0.6.")
+    return name, value
+
+
+def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """`name=value` for every text; no name twice."""
+    found: dict[str, str] = {}
+    for name, value in (split(option, text) for text in texts):
+        require(name not in found, f"{option} {name} is given twice.")
+        found[name] = value
+    return found
+
+
+def grid_values(settings: Any, name: str, text: str) -> list[Any]:
+    """The values of one swept setting: v1,v2,... or start:stop:count, evenly spaced with both ends."""
+    option = "--grid"
+    if ":" not in text:
+        values = [parse(settings, option, name, part) for part in text.split(",") if part.strip()]
+    else:
+        parts = text.split(":")
+        require(len(parts) == 3 and parts[2].isdigit(), f"{option} {name}={text}: write a range as start:stop:count.")
+        start, stop = (parse(settings, option, name, part) for part in parts[:2])
+        numeric = isinstance(start, int | float) and not isinstance(start, bool)
+        require(numeric, f"{option} {name}={text}: {name} is no number; list its values as v1,v2.")
+        require(int(parts[2]) >= 1, f"{option} {name}={text}: a range needs at least one value.")
+        spaced = [float(value) for value in np.linspace(start, stop, int(parts[2]))]
+        if isinstance(start, int):
+            whole = all(math.isclose(value, round(value)) for value in spaced)
+            require(
+                whole, f"{option} {name}={text}: {name} is a whole number, but the range has others; list its values."
+            )
+            spaced = [round(value) for value in spaced]
+        values = [round(value, 12) for value in spaced]
+    require(bool(values), f"{option} {name}={text}: no values.")
+    require(len(set(values)) == len(values), f"{option} {name}={text}: a value is given twice.")
+    return values
+
+
+def points_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All points of the grid, the last name varying fastest."""
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

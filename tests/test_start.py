@@ -1,0 +1,70 @@
+"""A command that trains nothing starts at once: it loads none of the libraries that trainings need."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import iclab
+from iclab.runs import reproduce, sweep, sweep_results
+
+HEAVY = ("jax", "xarray", "matplotlib", "equinox", "scipy", "sklearn", "numpy", "pandas", "torch")
+STARTED = """
+import sys
+from iclab.cli import main
+
+sys.argv = ["iclab", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print("loaded:", *sys.modules, file=sys.stderr)
+"""
+
+
+def start(folder, *arguments):
+    """A command in a process of its own: what it prints, and the modules that it has loaded at its end."""
+    command = [sys.executable, "-c", STARTED, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr.rpartition("loaded:")[2].split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (["--help"], "reproduce"),
+        (["list", "--help"], "--experiments"),
+        (["reproduce", "--help"], "--profile"),
+        (["--version"], f"iclab {iclab.__version__}\n"),
+        (["new", "claim", "my_idea"], "iclab check my_idea.py"),
+    ],
+    ids=" ".join,
+)
+def test_it_starts_without_what_trainings_need(arguments, printed, tmp_path):
+    out, loaded = start(tmp_path, *arguments)
+    assert printed in out
+    assert "iclab.cli" in loaded and not set(HEAVY) & set(loaded)
+
+
+def test_what_the_package_exports_is_there_when_asked_for():
+    assert iclab.reproduce is reproduce.reproduce and iclab.Run is reproduce.Run
+    assert iclab.sweep is sweep.sweep
+    assert iclab.open_sweep is sweep_results.open_sweep and iclab.Sweep is sweep_results.Sweep
+    assert set(iclab.__all__) <= set(dir(iclab))
+    with pytest.raises(AttributeError, match="has no attribute 'reproduced'"):
+        _ = iclab.reproduced
+
+
+def test_the_list_of_statements_is_that_of_the_papers():
+    """`iclab list` reads a file; `python -m iclab.contents` writes it."""
+    from iclab.contents import collected, contents
+
+    assert contents() == json.loads(json.dumps(collected()))
+
+
+def test_the_list_has_a_line_per_statement_and_fits_a_terminal(command):
+    status, out, _ = command("list")
+    lines = out.splitlines()
+    assert status == 0 and len(lines) < 120 and max(map(len, lines)) <= 80
+    assert sum("  thm" in line or "  fig" in line for line in lines) > 40

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -146,10 +147,10 @@ def shifted_coefficients(total: float, relevant: int) -> np.ndarray:
     return rows
 
 
-def _world(settings: Settings, which: Patterns, tasks: np.ndarray, size: float, **changes: object) -> Classification:
+def _world(settings: Settings, which: Patterns, tasks: np.ndarray, size: float, **changes: Any) -> Classification:
     embedding = np.zeros(settings.label_dimension)
     embedding[0] = settings.label_norm
-    return Classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)  # type: ignore[arg-type]
+    return Classification(which, tasks, label_embedding=embedding, irrelevant_range=(-size, size), **changes)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -197,8 +197,7 @@ def experiments(paper: str) -> str:
     """What is run."""
     lines = ["| experiment | what is run |", "|---|---|"]
     for name, experiment in PAPERS[paper].experiments.items():
-        about = (experiment.run.__doc__ or "").strip().splitlines()
-        lines.append(f"| `{paper}/{name}` | {_letters(about[0]) if about else ''} |")
+        lines.append(f"| `{paper}/{name}` | {_letters(experiment.words)} |")
     return "\n".join(lines)
 
 

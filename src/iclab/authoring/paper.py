@@ -34,12 +34,20 @@ PROFILES = {
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time
-    left.
+    """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time left.
+
+    `about` is what it does, in a line; the first line of the function's docstring if none is given.
     """
 
     run: Callable[[Lab], xr.Dataset]
     cost: float = 1.0
+    about: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it does, in a line."""
+        lines = (self.run.__doc__ or "").strip().splitlines()
+        return self.about or (lines[0] if lines else "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,8 +69,7 @@ def _list_experiments(ids: Ids) -> None:
     for paper in shelf.papers.values():
         for name, experiment in paper.experiments.items():
             if (paper.id, name) in needed:
-                about = (experiment.run.__doc__ or "").strip().splitlines()
-                table.add_row(f"{paper.id}/{name}", about[0] if about else "")
+                table.add_row(f"{paper.id}/{name}", experiment.words)
     OUT.print(table)
 
 

@@ -166,16 +166,20 @@ def _apart(name: str, values: Sequence[int], lab: Lab) -> xr.Dataset:
 
 
 experiments = {
-    "training": Experiment(lambda lab: gpt2.with_loss(lab, standard(lab), lab.settings), cost=20),
-    "chains": Experiment(partial(_figure, Mode.chain, "cot"), cost=40),
-    "direct": Experiment(partial(_figure, Mode.direct, "icl"), cost=25),
+    "training": Experiment(
+        lambda lab: gpt2.with_loss(lab, standard(lab), lab.settings), 20, "The observed training, and its loss."
+    ),
+    "chains": Experiment(partial(_figure, Mode.chain, "cot"), 40, "Figure 2: errors of CoT over α', τ and ρ."),
+    "direct": Experiment(partial(_figure, Mode.direct, "icl"), 25, "Figure 3: errors of ICL over α', τ_o and ρ_o."),
     "generalisation": Experiment(generalisation, cost=4),
     "mixtures": Experiment(mixtures, cost=4),
     "comparison": Experiment(comparison, cost=45),
     "explorer": Experiment(explorer, cost=8),
-    "gpt2-training": Experiment(lambda lab: gpt2.with_loss(lab, gpt2.trained(lab), lab.settings.gpt2), cost=100),
-    "gpt2-steps": Experiment(lambda lab: gpt2.steps(lab, standard(lab)), cost=25),
+    "gpt2-training": Experiment(
+        lambda lab: gpt2.with_loss(lab, gpt2.trained(lab), lab.settings.gpt2), 100, "GPT-2, observed."
+    ),
+    "gpt2-steps": Experiment(lambda lab: gpt2.steps(lab, standard(lab)), 25, "GPT-2 and one layer, step by step."),
     "rate-fraction": Experiment(rate_fraction, cost=25),
-    "rate-patterns": Experiment(partial(_apart, "patterns", laws.PATTERNS), cost=40),
-    "rate-steps": Experiment(partial(_apart, "steps", laws.STEPS), cost=40),
+    "rate-patterns": Experiment(partial(_apart, "patterns", laws.PATTERNS), 40, "Trainings at several M."),
+    "rate-steps": Experiment(partial(_apart, "steps", laws.STEPS), 40, "Trainings at several K."),
 }

@@ -204,7 +204,9 @@ experiments = {
     "placements": Experiment(placements, cost=8),
     "explorer": Experiment(explorer, cost=6),
     "gpt2-outliers": Experiment(gpt2_outliers, cost=70),
-    "rate-outliers": Experiment(rate("p_a"), cost=16),
-    "rate-length": Experiment(rate("l_tr", outlier_fraction=FEW_OUTLIERS), cost=28),
+    "rate-outliers": Experiment(rate("p_a"), 16, "Trainings of both models at several p_a."),
+    "rate-length": Experiment(
+        rate("l_tr", outlier_fraction=FEW_OUTLIERS), 28, "Trainings of both models at several l_tr."
+    ),
     "phase": Experiment(phase, cost=14),
 }

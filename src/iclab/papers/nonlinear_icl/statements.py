@@ -47,7 +47,8 @@ INSIDE = Reading("inside", "η = 1 and M2 = M1: all hypotheses are met", changes
 CYCLES = Reading("inside,U=4", "and 4 M1 training tasks, as Condition 3.2 allows", changes=ALLOWED | {"task_shifts": 4})
 GUARANTEED = {"phase": "phase-guaranteed"}
 DOMAINS = {"in": "in domain", "out": "out of domain"}
-BY_DOMAIN = tuple(Reading(words.replace(" ", "-"), at={"domain": domain}) for domain, words in DOMAINS.items())
+OPEN_DOMAIN = "the paper does not say which domain its figure shows"
+BY_DOMAIN = tuple(Reading(words.replace(" ", "-"), OPEN_DOMAIN, {"domain": name}) for name, words in DOMAINS.items())
 DEEP = (
     Reading("gpt2", "the paper's model, trained on contexts of l_tr examples", {"setting": "fixed"}),
     Reading("gpt2-varied", "the paper's model, trained on contexts of 2 to l_tr examples", {"setting": "varied"}),

@@ -43,7 +43,7 @@ class Settings:
     longest_test: int = 40  # the longest l_ts in Figs. 2 and 3
     longest_comparison: int = 160  # the longest l_ts in Fig. 4
     initial_scale: float = 0.01  # ξ
-    separate_weights: int = 0  # 1: W_K and W_Q are trained separately
+    separate_weights: bool = False  # W_K and W_Q are trained separately
     step_size: float = 1.0  # η
     batch: int = 60  # B = every pattern × every step once
     steps: int = 2000  # T
@@ -85,7 +85,7 @@ unstated = (
     Unstated("longest_test", (40, 60, 80), "the longest l_ts of Figs. 2 and 3"),
     Unstated("longest_comparison", (80, 160, 320), "the longest l_ts of Fig. 4"),
     Unstated("initial_scale", (0.001, 0.01, 0.05), "ξ, 'tiny'"),
-    Unstated("separate_weights", (0, 1), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
+    Unstated("separate_weights", (False, True), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
     Unstated("step_size", (0.5, 0.9, 1.0), "η; Theorem 1 asks for η < 1"),
     Unstated("batch", (60, 120, 240), "B; every query pattern and step by turns"),
     Unstated("steps", (1000, 2000, 4000), "T"),
@@ -151,7 +151,7 @@ def recipe(s: Settings, seed: int) -> Recipe:
     length, fraction = s.train_length, s.test_matching_fraction
     return Recipe(
         world=training_world(s),
-        model=ChainTransformerSettings(s.initial_scale, separate=bool(s.separate_weights)),
+        model=ChainTransformerSettings(s.initial_scale, separate=s.separate_weights),
         training=Training(s.step_size, s.batch),
         watched=(inference_world(s, seed, Mode.next_step, step_matrices(s), fraction, length, length),),
         arrays={"test_patterns": np.array(mixed_patterns(s, seed, "generic"), np.float32)},

@@ -168,7 +168,7 @@ def symbols(s: Settings) -> theory.Symbols:
     return theory.Symbols(**own, test_length=s.longest_test, error=theory.smallest_error(s.batch, s.patterns))
 
 
-few = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "longest_comparison": 40}
+few: dict[str, Any] = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "longest_comparison": 40}
 deep = dataclasses.replace(Settings.gpt2, steps=2000, seeds=32, prompts=10_000)
 settings = {
     "smoke": Settings(prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke(), **few),

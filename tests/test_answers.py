@@ -11,7 +11,8 @@ import xarray as xr
 from iclab import answers
 from iclab.errors import InputError
 from iclab.expressions import apply, measured
-from iclab.kinds import Scaling, above, below, big_o, omega
+from iclab.kinds import above, below, big_o, omega
+from iclab.scaling import Scaling
 from iclab.statements import Part, Reading, Statement, Unstated
 from iclab.tallies import Answer, tally
 from iclab.theorems import Theorem, at_least

@@ -13,7 +13,6 @@ from iclab.kinds import (
     Outcome,
     Range,
     Rule,
-    Scaling,
     above,
     below,
     big_o,
@@ -25,6 +24,7 @@ from iclab.kinds import (
     suffices,
     within,
 )
+from iclab.scaling import Scaling
 
 SIZES = np.array([0.25, 0.5, 1.0, 2.0])
 CLOSE, WIDE = (0.9, 1.0, 1.1), (0.2, 1.0, 1.8)

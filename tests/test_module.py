@@ -14,11 +14,12 @@ from iclab.authoring.sources import user_paper
 from iclab.engine import Engine
 from iclab.errors import InputError
 from iclab.expressions import apply, measured
-from iclab.kinds import Scaling, below
+from iclab.kinds import below
 from iclab.library import default_settings, select
 from iclab.papers import PAPERS, PLACES
 from iclab.planning import PlanningEngine
 from iclab.runs.judging import dry_run
+from iclab.scaling import Scaling
 from iclab.statements import STATED, Part, Reading, Statement
 
 

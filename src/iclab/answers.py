@@ -91,7 +91,7 @@ def judge(
     but no answer.
     """
     reads = tuple(_read(statement, reading, results, control, hypotheses) for reading in statement.readings)
-    answer, words = combine(statement, reads)
+    answer, words = combine(reads)
     passes = [read.reading.name for read in reads if read.also_untrained]
     return {
         "id": statement.id,
@@ -103,7 +103,7 @@ def judge(
         "answer": str(answer) if attempted else str(Answer.not_asked),
         "words": words if attempted else "not asked at this size",
         "architecture": statement.architecture,
-        "also_untrained": passes if any(read.also_untrained for read in reads) else [],
+        "also_untrained": passes,
         "readings": [_reading_entry(read, attempted) for read in reads],
         "ours": list(statement.ours),
         "afterwards": statement.afterwards,
@@ -112,14 +112,14 @@ def judge(
     }
 
 
-def combine(statement: Statement, reads: Sequence[Read]) -> tuple[Answer, str]:
+def combine(reads: Sequence[Read]) -> tuple[Answer, str]:
     """The answer over all readings."""
     if len(reads) == 1:
         return reads[0].answer, reads[0].words
     by = {answer: [read for read in reads if read.answer is answer] for answer in Answer}
     held = by[Answer.holds]
     if len(held) == len(reads):
-        return Answer.holds, f"holds in all {len(reads)} readings{_constants(held[0])}"
+        return Answer.holds, f"holds in all {len(reads)} readings{_constants(held[0].parts)}"
     rest = " · ".join(f"{_named(read)}: {read.words}" for read in reads if read.answer is not Answer.holds)
     if held:
         return Answer.holds_if, f"holds if {' or '.join(_named(read) for read in held)} · {rest}"
@@ -148,7 +148,7 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
     several = len(parts) > 1
     if len(held) == len(parts):
         found = "; ".join(judged.found for judged in parts if judged.found)
-        words = parts[0].finding.words if not several else f"holds{_constants_of(parts)}"
+        words = parts[0].finding.words if not several else f"holds{_constants(parts)}"
         words = f"{words}{f' ({found})' if found else ''}"
         if untrained and not architecture:
             return Answer.open, f"open: an untrained model passes too ({words})"
@@ -179,11 +179,7 @@ def _named(read: Read) -> str:
     return read.reading.name or "as stated"
 
 
-def _constants(read: Read) -> str:
-    return _constants_of(read.parts)
-
-
-def _constants_of(parts: Sequence[Judged]) -> str:
+def _constants(parts: Sequence[Judged]) -> str:
     """The constants with which bounds hold."""
     known = {j.part.name: j.finding.details["constant"] for j in parts if "constant" in j.finding.details}
     told = [f"with {', '.join(f'c ≈ {value:.2g} ({name})' for name, value in known.items())}"] if known else []

@@ -26,13 +26,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 
-from iclab.statistics import Interval, estimator, interval, unit_of
-from iclab.statistics.fits import exponents_by_seed
+from iclab.statistics import Interval, estimator, unit_of
 
 KINDS = ("identity", "value", "order", "bound", "rate", "sufficiency", "existence")
 EVERYWHERE = (-np.inf, np.inf)
-AFFINE = 0.95  # share of the variance that an affine fit must explain where the words are "linear in"
-FEW_SIZES = 3  # below so many sizes that were reached, nothing is said about a scaling
 
 
 class Outcome(enum.StrEnum):
@@ -105,14 +102,7 @@ class Range:
         >>> below(0.01).judge(xr.DataArray([0.002, 0.003, 0.001], dims="seed")).words
         'holds: 0.002 [-0.000484, 0.00448]'
         """
-        found, unit = _interval(values, bounds)
-        numbers = tuple(float(value) for value in values.values)
-        undecided = _undecided(values, found)
-        if undecided:
-            return Finding(Outcome.open, f"open: {undecided}", found, numbers, unit)
-        outcome = _compare(found, self.low, self.high)
-        across = " crosses the rule" if outcome is Outcome.open else ""
-        return Finding(outcome, f"{outcome}: {_numbers(found)}{across}", found, numbers, unit)
+        return _against(values, bounds, self.low, self.high)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,170 +141,28 @@ class Bound:
         >>> omega(2.0).judge(xr.DataArray([3.0, 3.1, 2.9], dims="seed")).words
         'holds with c ≈ 1.5'
         """
-        found, unit = _interval(values, bounds)
-        numbers = tuple(float(value) for value in values.values)
-        undecided = _undecided(values, found)
-        if undecided:
-            return Finding(Outcome.open, f"open: {undecided}", found, numbers, unit)
-        constant = found.measured / self.size
+        found = _against(values, bounds, self.low, self.high)
+        if _undecided(values, found.interval):
+            return found
+        constant = found.interval.measured / self.size
         details = {"constant": constant}
-        if _compare(found, self.low, self.high) is Outcome.holds:
-            return Finding(Outcome.holds, f"holds with c ≈ {constant:.2g}", found, numbers, unit, details)
+        if found.outcome is Outcome.holds:
+            return dataclasses.replace(found, words=f"holds with c ≈ {constant:.2g}", details=details)
         words = f"open: c ≈ {constant:.2g} at one size, which cannot tell a constant from a failure"
-        return Finding(Outcome.open, words, found, numbers, unit, details)
+        return dataclasses.replace(found, outcome=Outcome.open, words=words, details=details)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scaling:
-    """X grows like a power of a size, over several values of it: `exponent` in the coordinate `dim`, which `symbol`
-    writes.
-
-    `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and
-    "both" where the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or
-    an ε that goes to 0. For a one-sided bound only what happens in that direction counts. `tolerance` is how far an
-    exponent may be off; it is ours. With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale`
-    is f over size^exponent where it is known, and the constant c is then reported.
-    """
-
-    dim: str
-    exponent: float
-    symbol: str
-    side: str = "upper"
-    towards: str = "large"
-    affine: bool = False
-    scale: float | None = None
-
-    @property
-    def kind(self) -> str:
-        """A rate where the exponent itself is claimed, or "linear in"; else a bound."""
-        return "rate" if self.side == "both" or self.affine else "bound"
-
-    @property
-    def tolerance(self) -> float:
-        """A quarter of the exponent; 0.25 where none is predicted."""
-        return abs(self.exponent) / 4 or 0.25
-
-    @property
-    def low(self) -> float:
-        """The smallest exponent that agrees."""
-        return AFFINE if self.affine else self._ends()[0]
-
-    @property
-    def high(self) -> float:
-        """The largest exponent that agrees."""
-        return np.inf if self.affine else self._ends()[1]
-
-    def _ends(self) -> tuple[float, float]:
-        low, high = self.exponent - self.tolerance, self.exponent + self.tolerance
-        if self.side == "both":
-            return low, high
-        allows_less = (self.side == "upper") == (self.towards == "large")
-        return (-np.inf, high) if allows_less else (low, np.inf)
-
-    def __str__(self) -> str:
-        base = f"({self.symbol})" if " " in self.symbol else self.symbol
-        if self.affine:
-            return f"affine in {base}^{self.exponent:.3g}"
-        sign = {"upper": "at most like", "lower": "at least like", "both": "like"}[self.side]
-        return f"{sign} {base}^{self.exponent:.3g}"
-
-    def judge(self, values: xr.DataArray, bounds: tuple[float, float] = EVERYWHERE) -> Finding:
-        """Numbers over sizes and seeds; infinite where something was never reached.
-
-        A seed that diverged (at every size; for an affine fit, at one) is left out and counted.
-        """
-        rows = np.isnan(values.transpose("seed", self.dim).values)
-        lost = rows.any(axis=1) if self.affine else rows.all(axis=1)
-        finding = self._judge(values.isel(seed=np.flatnonzero(~lost)))
-        numbers = np.full(len(lost), np.nan)
-        if finding.values:
-            numbers[~lost] = finding.values
-        found = dataclasses.replace(finding.interval, lost=finding.interval.lost + int(lost.sum()))
-        return dataclasses.replace(finding, interval=found, values=tuple(numbers.tolist()) if finding.values else ())
-
-    def _judge(self, values: xr.DataArray) -> Finding:
-        """The same without the seeds that are lost."""
-        reached = _reached(values, self.dim)
-        sizes = np.asarray(values[self.dim].values, float)
-        factor = float(sizes.max() / sizes.min()) if sizes.min() > 0 else np.inf
-        details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": factor}
-        nothing = Interval(np.nan, np.nan, np.nan, 0, values.sizes["seed"])
-        if values.sizes["seed"] < 2:
-            words = "too few seeds" if values.sizes["seed"] else "no seed has a number"
-            return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details)
-        if reached < max(2, min(FEW_SIZES, len(sizes))):
-            words = f"open: reached at {reached} of {len(sizes)} values of {self.symbol} only"
-            return Finding(Outcome.open, words if reached else "open: never reached", nothing, (), "seed", details)
-        if self.affine:
-            return self._affine(values, sizes, details)
-        slopes = exponents_by_seed(values, self.dim)
-        found = interval(slopes.values)
-        numbers = tuple(float(value) for value in slopes.values)
-        if self.scale is not None:
-            details |= self._constant(values, sizes)
-        if not np.isfinite(found.low):
-            return Finding(Outcome.open, "open: no exponent can be fitted", found, numbers, "seed", details)
-        outcome = _compare(found, *self._ends())
-        if outcome is Outcome.fails and self.side != "both":
-            outcome = Outcome.fails_in_scaling
-        details["loose"] = float(outcome is Outcome.holds and abs(found.measured - self.exponent) > self.tolerance)
-        return Finding(outcome, self._words(outcome, found, details), found, numbers, "seed", details)
-
-    def _words(self, outcome: Outcome, found: Interval, details: Mapping[str, float]) -> str:
-        against = f"exponent {_numbers(found)} in {self.symbol} against {self.exponent:.3g}"
-        if outcome is Outcome.holds:
-            constant = f" with c ≈ {details['constant']:.2g}" if "constant" in details else ""
-            loose = ", loose" if details["loose"] else ""
-            return f"holds{constant}{loose}: {against}"
-        return f"{outcome}: {against}{' crosses the rule' if outcome is Outcome.open else ''}"
-
-    def _constant(self, values: xr.DataArray, sizes: np.ndarray) -> dict[str, float]:
-        """The c that covers every size: the largest mean of X/f for an upper bound, the smallest for a lower one.
-
-        There is none where something was never reached, or a size has no number.
-        """
-        assert self.scale is not None
-        ratio = values.transpose(self.dim, "seed").values / (self.scale * sizes[:, None] ** self.exponent)
-        means = np.array([row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in ratio])
-        if not np.isfinite(means).all():
-            return {}
-        return {"constant": float((np.min if self.side == "lower" else np.max)(means))}
-
-    def _affine(self, values: xr.DataArray, sizes: np.ndarray, details: dict[str, float]) -> Finding:
-        """How much of the variance a + b · size^exponent explains, seed by seed; b must have its sign."""
-        rows = values.transpose("seed", self.dim).values
-        if not np.isfinite(rows).all():
-            missing = int((~np.isfinite(rows)).sum())
-            words = f"open: {missing} of {rows.size} were never reached"
-            return Finding(Outcome.open, words, Interval(np.nan, np.nan, np.nan, 0, len(rows)), (), "seed", details)
-        power = sizes**self.exponent
-        shares, slopes, starts = zip(*(_explained(power, row) for row in rows), strict=True)
-        found = interval(np.array(shares), (-np.inf, 1.0))
-        details |= {"slope": float(np.mean(slopes)), "offset": float(np.mean(starts))}
-        outcome = _compare(found, AFFINE, np.inf)
-        fit = f"{details['offset']:.3g} + {details['slope']:.3g} · {self.symbol}^{self.exponent:.3g}"
-        words = f"{outcome}: {fit} explains {_numbers(found)} of the variance"
-        return Finding(outcome, words, found, tuple(float(share) for share in shares), "seed", details)
-
-
-def _explained(power: np.ndarray, row: np.ndarray) -> tuple[float, float, float]:
-    """Share of the variance, slope and offset of an affine fit; a slope of the wrong sign explains nothing."""
-    slope, start = np.polyfit(power, row, 1)
-    spread = float(np.sum((row - row.mean()) ** 2))
-    rest = float(np.sum((row - start - slope * power) ** 2))
-    share = 1.0 - rest / spread if spread > 0 and slope > 0 else 0.0
-    return share, float(slope), float(start)
-
-
-def _reached(values: xr.DataArray, dim: str) -> int:
-    """At how many sizes at least one seed has a finite positive number."""
-    numbers = values.transpose(dim, "seed").values
-    return int((np.isfinite(numbers) & (numbers > 0)).any(axis=1).sum())
-
-
-def _interval(values: xr.DataArray, bounds: tuple[float, float]) -> tuple[Interval, str]:
+def _against(values: xr.DataArray, bounds: tuple[float, float], low: float, high: float) -> Finding:
+    """One number per seed against a range."""
     unit = unit_of(values)
-    return estimator(unit)(values.values, bounds), unit
+    found = estimator(unit)(values.values, bounds)
+    numbers = tuple(float(value) for value in values.values)
+    undecided = _undecided(values, found)
+    if undecided:
+        return Finding(Outcome.open, f"open: {undecided}", found, numbers, unit)
+    outcome = compared(found, low, high)
+    across = " crosses the rule" if outcome is Outcome.open else ""
+    return Finding(outcome, f"{outcome}: {in_numbers(found)}{across}", found, numbers, unit)
 
 
 def _undecided(values: xr.DataArray, found: Interval) -> str:
@@ -328,13 +176,15 @@ def _undecided(values: xr.DataArray, found: Interval) -> str:
     return f"too few {unit}" if not (np.isfinite(found.low) and np.isfinite(found.high)) else ""
 
 
-def _compare(found: Interval, low: float, high: float) -> Outcome:
+def compared(found: Interval, low: float, high: float) -> Outcome:
+    """Where an interval lies against a range."""
     if low < found.low and found.high < high:
         return Outcome.holds
     return Outcome.fails if found.high <= low or found.low >= high else Outcome.open
 
 
-def _numbers(found: Interval) -> str:
+def in_numbers(found: Interval) -> str:
+    """The mean and its interval."""
     return f"{found.measured:.3g} [{found.low:.3g}, {found.high:.3g}]"
 
 

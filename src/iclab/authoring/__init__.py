@@ -19,20 +19,10 @@ from iclab.errors import require, require_fraction, require_positive
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.expressions import Expression, Results, apply, measured
-from iclab.kinds import (
-    Scaling,
-    above,
-    below,
-    big_o,
-    identical,
-    larger,
-    omega,
-    smaller,
-    suffices,
-    within,
-)
+from iclab.kinds import above, below, big_o, identical, larger, omega, smaller, suffices, within
 from iclab.losses import Loss, cross_entropy, hinge, regression, squared
 from iclab.prompts import Prompt, make_prompt
+from iclab.scaling import Scaling
 from iclab.statements import SIGNED, STATED, UNIT, Part, Reading, Statement, Table, Unstated
 from iclab.statistics import Criterion, first_below, log_slope, required, trend
 from iclab.training import Cosine, Member, Training

@@ -18,7 +18,7 @@ from iclab.authoring.paper import Experiment
 from iclab.authoring.pictures import Power
 from iclab.experiments import Lab, Recipe
 from iclab.expressions import Expression, Results, apply, measured
-from iclab.kinds import Scaling
+from iclab.scaling import Scaling
 from iclab.statements import Part, Table
 from iclab.statistics import Criterion, first_passage
 from iclab.statistics.fits import calibrate, compare, fit_exponent, fittable

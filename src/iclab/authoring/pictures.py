@@ -23,7 +23,7 @@ from matplotlib.ticker import LogFormatter
 from iclab.answers import evaluated
 from iclab.drawing import COLOURS, curve, panels, threshold
 from iclab.expressions import Expression, Results
-from iclab.kinds import Scaling
+from iclab.scaling import Scaling
 from iclab.statements import Part, Statement
 from iclab.statistics import unit_of
 from iclab.statistics.fits import fit_exponent, fittable
@@ -195,8 +195,12 @@ class Power:
         return set(self.data.needs)
 
     def draw(self, axis: Axes, results: Results) -> None:
+        """Draw what the results say."""
+        self.show(axis, self.data.evaluate(results))
+
+    def show(self, axis: Axes, data: xr.DataArray) -> None:
         """Draw points, fit and prediction."""
-        data, dim = self.data.evaluate(results), self.rule.dim
+        dim = self.rule.dim
         x = np.asarray(data[dim].values, float)
         limit = float(data.attrs.get("limit", np.nan))
         for seed in range(data.sizes["seed"]):
@@ -265,8 +269,7 @@ def statement_figure(statement: Statement, results: Results, control: Results | 
         sides = {"trained": results} | ({} if control is None else {"untrained": control})
         found = {name: evaluated(statement, part.name, part.statistic, reading, side) for name, side in sides.items()}
         if isinstance(part.rule, Scaling):
-            data = found["trained"]
-            Power(part.name, Expression(lambda values=data: values), part.rule).draw(axis, {})
+            Power(part.name, part.statistic, part.rule).show(axis, found["trained"])
         else:
             _seeds(axis, part, found)
     return figure

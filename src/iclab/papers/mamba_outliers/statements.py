@@ -18,9 +18,10 @@ import xarray as xr
 
 from iclab.authoring.gpt2 import FEWER_SEEDS
 from iclab.expressions import Expression, apply, measured
-from iclab.kinds import Scaling, above, below, big_o, identical, larger, omega, suffices, within
+from iclab.kinds import above, below, big_o, identical, larger, omega, suffices, within
 from iclab.papers.mamba_outliers.laws import LAWS, excess, limits, linear_region, mamba_region
 from iclab.papers.mamba_outliers.settings import KINDS, MAGNITUDES, ONE_LAYER, STACKS, TASKS, Settings, symbols
+from iclab.scaling import Scaling
 from iclab.statements import SIGNED, UNIT, Part, Reading, Statement
 
 SMALL = 0.05  # "small" over α and l_ts

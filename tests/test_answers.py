@@ -99,6 +99,12 @@ def test_what_exists_is_told_with_the_answer():
     assert nothing["answer"] == "open" and nothing["readings"][0]["parts"][0]["found"] == ""
 
 
+def test_what_these_settings_cannot_settle_is_open_with_the_reason_and_its_numbers():
+    entry = asked(statement(part("a", HOLDS, unsettled="d = 3000 answers otherwise")))
+    assert entry["answer"] == "open"
+    assert entry["words"] == "open: d = 3000 answers otherwise (here holds: 1 [0.752, 1.25])"
+
+
 def test_numbers_are_given_where_no_answer_is():
     entry = asked(statement(part("a", HOLDS)), attempted=False)
     (only,) = entry["readings"]

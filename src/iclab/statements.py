@@ -24,7 +24,9 @@ class Part:
     one.
 
     `bounds` is the statistic's possible range. `readings` names the readings that it belongs to, all if none. `found`
-    is what a statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons").
+    is what a statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons"). `unsettled` says
+    why the settings of this run cannot answer for the paper's ("d = 3000 gives another answer"): the part is then open
+    with that reason, whatever it measures.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Part:
     readings: tuple[str, ...] = ()
     found: Expression | None = None
     found_as: str = "{:.3g}"
+    unsettled: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

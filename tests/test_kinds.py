@@ -210,7 +210,18 @@ def test_linear_in_allows_an_offset_which_no_pure_power_does():
     assert finding.outcome is Outcome.holds and finding.words.startswith("holds: 20 + 3 · s^1 explains")
     assert finding.details["offset"] == pytest.approx(20, abs=0.1)
     assert finding.details["slope"] == pytest.approx(3, abs=0.1)
+    assert finding.interval.measured == pytest.approx(1, abs=0.05)
     assert Scaling("size", 1.0, "s", affine=True).kind == affine.kind == "rate"
+
+
+@pytest.mark.parametrize("exponent", [0.5, 2.0])
+def test_linear_in_excludes_a_neighbouring_power_that_a_line_explains_well(exponent):
+    """Over a factor of 3 a line explains 98 % of the variance of a square or a square root."""
+    finding = Scaling("size", 1.0, "s", "both", affine=True).judge(
+        power(exponent, sizes=np.array([1.0, 1.5, 2.0, 3.0]), noise=1e-4, offset=1.0)
+    )
+    assert finding.details["explained"] > 0.95 and finding.outcome is Outcome.fails
+    assert finding.interval.measured == pytest.approx(exponent, abs=0.05)
 
 
 @pytest.mark.parametrize(

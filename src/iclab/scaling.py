@@ -28,8 +28,9 @@ class Scaling:
     `side` is "upper" where the power bounds X from above (an O, or a number of steps that suffices), "lower" for Ω, and
     "both" where the paper claims the exponent itself. `towards` is where the size goes: "large", or "small" for an α or
     an ε that goes to 0. For a one-sided bound only what happens in that direction counts. `tolerance` is how far an
-    exponent may be off; it is ours. With `affine` (the words "linear in") the fit is X = a + b · size^exponent. `scale`
-    is f over size^exponent where it is known, and the constant c is then reported.
+    exponent may be off; it is ours. With `affine` (the words "linear in") X = a + b · size^exponent must explain the
+    variance, and no power q far from the exponent may fit better: q is what is judged. `scale` is f over size^exponent
+    where it is known, and the constant c is then reported.
     """
 
     dim: str
@@ -53,16 +54,16 @@ class Scaling:
     @property
     def low(self) -> float:
         """The smallest exponent that agrees."""
-        return AFFINE if self.affine else self._ends()[0]
+        return self._ends()[0]
 
     @property
     def high(self) -> float:
         """The largest exponent that agrees."""
-        return np.inf if self.affine else self._ends()[1]
+        return self._ends()[1]
 
     def _ends(self) -> tuple[float, float]:
         low, high = self.exponent - self.tolerance, self.exponent + self.tolerance
-        if self.side == "both":
+        if self.side == "both" or self.affine:
             return low, high
         allows_less = (self.side == "upper") == (self.towards == "large")
         return (-np.inf, high) if allows_less else (low, np.inf)
@@ -137,20 +138,24 @@ class Scaling:
         return {"constant": float((np.min if self.side == "lower" else np.max)(means))}
 
     def _affine(self, values: xr.DataArray, sizes: np.ndarray, details: dict[str, float]) -> Finding:
-        """How much of the variance a + b · size^exponent explains, seed by seed; b must have its sign."""
+        """The power q of the best a + b · size^q, if a + b · size^exponent explains enough of the variance at all."""
         rows = values.transpose("seed", self.dim).values
         if not np.isfinite(rows).all():
             missing = int((~np.isfinite(rows)).sum())
             words = f"open: {missing} of {rows.size} were never reached"
             return Finding(Outcome.open, words, Interval(np.nan, np.nan, np.nan, 0, len(rows)), (), "seed", details)
-        power = sizes**self.exponent
-        shares, slopes, starts = zip(*(_explained(power, row) for row in rows), strict=True)
-        found = interval(np.array(shares), (-np.inf, 1.0))
-        details |= {"slope": float(np.mean(slopes)), "offset": float(np.mean(starts))}
-        outcome = compared(found, AFFINE, np.inf)
+        shares, slopes, starts = zip(*(_explained(sizes**self.exponent, row) for row in rows), strict=True)
+        explained = interval(np.array(shares), (-np.inf, 1.0))
+        powers = _powers(rows, sizes, self.exponent)
+        found = interval(powers)
+        details |= {"slope": float(np.mean(slopes)), "offset": float(np.mean(starts)), "explained": explained.measured}
+        linear, power = compared(explained, AFFINE, np.inf), compared(found, *self._ends())
+        outcome = linear if linear is Outcome.fails else power if linear is Outcome.holds else Outcome.open
         fit = f"{details['offset']:.3g} + {details['slope']:.3g} · {self.symbol}^{self.exponent:.3g}"
-        words = f"{outcome}: {fit} explains {in_numbers(found)} of the variance"
-        return Finding(outcome, words, found, tuple(float(share) for share in shares), "seed", details)
+        words = f"{outcome}: {fit} explains {in_numbers(explained)} of the variance"
+        if linear is not Outcome.fails:
+            words = f"{words}, the best power of {self.symbol} is {in_numbers(found)}"
+        return Finding(outcome, words, found, tuple(float(power) for power in powers), "seed", details)
 
 
 def _explained(power: np.ndarray, row: np.ndarray) -> tuple[float, float, float]:
@@ -160,6 +165,28 @@ def _explained(power: np.ndarray, row: np.ndarray) -> tuple[float, float, float]
     rest = float(np.sum((row - start - slope * power) ** 2))
     share = 1.0 - rest / spread if spread > 0 and slope > 0 else 0.0
     return share, float(slope), float(start)
+
+
+def _powers(rows: np.ndarray, sizes: np.ndarray, exponent: float) -> np.ndarray:
+    """One number per seed whose mean estimates the best power: jackknife pseudo-values of the mean curve's."""
+    count = len(rows)
+    left_out = [_best_power(np.delete(rows, seed, axis=0).mean(axis=0), sizes, exponent) for seed in range(count)]
+    return count * _best_power(rows.mean(axis=0), sizes, exponent) - (count - 1) * np.array(left_out)
+
+
+def _best_power(curve: np.ndarray, sizes: np.ndarray, exponent: float) -> float:
+    """The q of least squares, in relative errors, for a + b · size^q with b > 0, between a sixteenth and four times the
+    exponent; NaN for a curve that falls where it should rise.
+    """
+    candidates = exponent * np.geomspace(1 / 16, 4, 601)
+    weights = 1 / np.maximum(np.abs(curve), 1e-12)
+    x = sizes[None, :] ** candidates[:, None]
+    share = weights**2 / np.sum(weights**2)
+    dx, dy = x - (x @ share)[:, None], curve - curve @ share
+    slope = (dx * dy) @ share / (dx**2 @ share)
+    rest = ((dy - slope[:, None] * dx) ** 2) @ share
+    rest[slope <= 0] = np.inf
+    return float(candidates[np.argmin(rest)]) if np.isfinite(rest).any() else np.nan
 
 
 def _reached(values: xr.DataArray, dim: str) -> int:

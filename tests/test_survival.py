@@ -206,10 +206,12 @@ def test_two_workers_one_killed_on_the_way_give_the_same_numbers(whole, schedule
     check(out, uninterrupted)
 
 
-def test_a_worker_with_another_version_is_refused():
-    from iclab.runs.jobs import same_source
-    from iclab.runs.store import source_digest
+def test_a_worker_with_another_version_or_other_numerics_is_refused():
+    from iclab.runs.jobs import Here, here, require_same
 
-    same_source(source_digest())
+    run = here()
+    require_same(run)
     with pytest.raises(InputError, match="another version of iclab"):
-        same_source("0" * 16)
+        require_same(Here("0" * 16, run.numerics))
+    with pytest.raises(InputError, match=r"would compute other numbers than the run: 64 bits False instead of True\."):
+        require_same(Here(run.source, {**run.numerics, "64 bits": True}))

@@ -7,6 +7,7 @@ import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -37,6 +38,26 @@ def prepare_jax() -> None:
     jax.config.update("jax_default_matmul_precision", "float32")
     jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def numerics() -> dict[str, Any]:
+    """All that decides which numbers a program gives, beside the program: results of others are never mixed in.
+
+    Flags of XLA that only say how many devices there are do not count.
+    """
+    import jaxlib
+
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
+    return {
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "backend": jax.default_backend(),
+        "64 bits": bool(jax.config.jax_enable_x64),
+        "matrix products": str(jax.config.jax_default_matmul_precision),
+        "random numbers": str(jax.config.jax_default_prng_impl),
+        "partitionable": bool(jax.config.jax_threefry_partitionable),
+        "XLA_FLAGS": " ".join(sorted(flags)),
+    }
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from iclab.answers import SCHEMA
 from iclab.authoring.paper import PROFILES, Paper, variants
-from iclab.devices import clock, prepare_jax
+from iclab.devices import clock, numerics, prepare_jax
 from iclab.errors import InputError, require
 from iclab.library import library, select
 from iclab.report.figures import draw
@@ -103,6 +103,7 @@ def reproduce(
         "save_models": save_models,
         "version": importlib.metadata.version("iclab"),
         "source": source_digest(),  # results of other code are never mixed in
+        "numerics": numerics(),
     }
     places = {name: str(Path(shelf.files[name]).resolve()) for name in texts if name in shelf.files}
     if texts:

@@ -16,14 +16,14 @@ import jax
 from rich.console import Console
 
 from iclab.authoring.paper import PROFILES
-from iclab.devices import prepare_jax
+from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
-from iclab.runs.jobs import answer
+from iclab.runs.jobs import answer, here
 from iclab.runs.options import check_names, grid_values, parse, points_of
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
@@ -76,7 +76,7 @@ def sweep(
     prepare_jax()
     identity = {
         "ids": [what.id], "text": what.source, "profile": profile, "seeds": count, "grid": values, "base": base,
-        "version": importlib.metadata.version("iclab"), "source": source_digest(),
+        "version": importlib.metadata.version("iclab"), "source": source_digest(), "numerics": numerics(),
     }  # fmt: skip
     directory = Path(out) if out is not None else Path(f"iclab-sweep-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     with resumable(console, directory):
@@ -149,7 +149,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
                 store.save_result(shard.name, data, time.perf_counter() - began)
                 progress.end(shard.name, duration(time.perf_counter() - began))
             return
-        waiting = {executor.submit(compute_elsewhere, shard, source_digest()): shard for shard in pending}
+        waiting = {executor.submit(compute_elsewhere, shard, here(store.fingerprint)): shard for shard in pending}
         try:
             for future in concurrent.futures.as_completed(waiting):
                 shard = waiting[future]

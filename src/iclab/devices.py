@@ -11,6 +11,13 @@ from typing import Any
 
 import jax
 
+NUMERICS = {  # options of JAX that decide numbers
+    "64 bits": "jax_enable_x64",
+    "matrix products": "jax_default_matmul_precision",
+    "random numbers": "jax_default_prng_impl",
+    "partitionable": "jax_threefry_partitionable",
+}
+
 
 def use_all_cores() -> None:
     """Make every CPU core a JAX device. Only possible before JAX has started; later calls change nothing."""
@@ -48,16 +55,9 @@ def numerics() -> dict[str, Any]:
     import jaxlib
 
     flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
-    return {
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
-        "backend": jax.default_backend(),
-        "64 bits": bool(jax.config.jax_enable_x64),
-        "matrix products": str(jax.config.jax_default_matmul_precision),
-        "random numbers": str(jax.config.jax_default_prng_impl),
-        "partitionable": bool(jax.config.jax_threefry_partitionable),
-        "XLA_FLAGS": " ".join(sorted(flags)),
-    }
+    versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "backend": jax.default_backend()}
+    options = {words: getattr(jax.config, name) for words, name in NUMERICS.items()}
+    return {**versions, **options, "XLA_FLAGS": " ".join(sorted(flags))}
 
 
 @contextlib.contextmanager

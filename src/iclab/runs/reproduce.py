@@ -5,10 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import datetime
+import functools
 import importlib.metadata
 import json
 import time
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.judging import Judge, dry_run
 from iclab.runs.options import check_names, check_profile, override
 from iclab.runs.progress import resumable
-from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
+from iclab.runs.store import MANIFEST, Store, as_json, checked, read_manifest, read_result, source_digest
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 
@@ -105,9 +107,8 @@ def reproduce(
         "source": source_digest(),  # results of other code are never mixed in
         "numerics": numerics(),
     }
-    places = {name: str(Path(shelf.files[name]).resolve()) for name in texts if name in shelf.files}
     if texts:
-        identity |= {"texts": texts, "files": sorted(places)}
+        identity |= {"texts": texts, "files": sorted(name for name in texts if name in shelf.files)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
@@ -116,7 +117,7 @@ def reproduce(
     )
     _same_files(directory, identity)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
-    with resumable(console, directory), Store(directory, identity, {"places": places} if places else None) as store:
+    with resumable(console, directory), Store(directory, identity) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
@@ -209,7 +210,7 @@ def _judge_and_draw(
             took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
             run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
             entries.append(judge(statement, results) | run)
-    store.write_json(CLAIMS, {"schema": SCHEMA, "statements": entries})
+    store.keep(CLAIMS, as_json({"schema": SCHEMA, "statements": entries}))
     page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
@@ -232,22 +233,42 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
         )
 
 
+def open_run(directory: str | Path) -> Run:
+    """A finished run, from its folder: answers and results as they were written. Nothing in the folder is executed."""
+    place = Path(directory)
+    manifest = read_manifest(place)
+    require("grid" not in manifest["identity"], f"{place} is a sweep; open it with iclab.open_sweep.")
+    results = {}
+    for path in sorted((place / "results").rglob("*.nc")):
+        name = path.relative_to(place / "results").with_suffix("").as_posix()
+        if not name.startswith("pieces/"):
+            results[name] = read_result(path, manifest["fingerprint"])
+    return Run(place, read_claims(place), results)
+
+
 def read_claims(directory: Path) -> list[dict[str, Any]]:
     """The statements in claims.json of a finished run."""
     path = directory / CLAIMS
     if not path.is_file():
         raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
+    content = checked(path)
+    require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
     try:
-        content = json.loads(path.read_text())
-        if isinstance(content, list):
-            raise InputError(f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
-        for entry in content["statements"]:
-            entry["id"], entry["answer"], entry["words"], entry["beyond"], entry["also_untrained"]
-            for reading in entry["readings"]:
-                for part in reading["parts"]:
-                    part["name"], part["rule"], part["outcome"], part["measured"], part["values"]
-        return list(content["statements"])
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, OSError) as error:
+        found = json.loads(content or b"")
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
+    require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
+    wrong = next(_schema().iter_errors(found), None)
+    if wrong is not None:
+        where = "/".join(map(str, wrong.absolute_path)) or "the file"
+        raise InputError(f"{path} is no {CLAIMS} of this version of iclab: {where}: {wrong.message[:200]}.")
+    return list(found["statements"])
+
+
+@functools.cache
+def _schema() -> Any:
+    """What claims.json looks like."""
+    import jsonschema
+
+    text = (resources.files("iclab.data") / "claims.schema.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(json.loads(text))

@@ -145,7 +145,7 @@ class Store:
 
     def write_json(self, name: str, content: Any) -> Path:
         """Write JSON; NaN is refused rather than written as something other readers cannot parse."""
-        return self.write(name, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode())
+        return self.write(name, as_json(content))
 
     def keep(self, name: str, content: bytes) -> None:
         """Write a file and its checksum."""
@@ -200,6 +200,11 @@ class Store:
         """
         for name, content in model_files(trained):
             self.write(f"models/{name}", content)
+
+
+def as_json(content: Any) -> bytes:
+    """JSON as it is written to files; NaN is refused."""
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode()
 
 
 def _flock(handle: int, tries: int = 5) -> None:
@@ -278,6 +283,18 @@ def checked(path: Path) -> bytes | None:
     except OSError:
         return None
     return content if hashlib.sha256(content).hexdigest() == checksum.strip() else None
+
+
+def read_result(path: Path, fingerprint: str) -> xr.Dataset:
+    """A result of a run that is only read; a sentence if it is not what the run wrote."""
+    content = checked(path)
+    require(content is not None, f"{path} is damaged: its checksum is missing or another.")
+    try:
+        found = from_bytes(content or b"")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} cannot be read: it is no result of iclab.") from error
+    require(found.attrs.get("fingerprint") == fingerprint, f"{path} is of another run.")
+    return found
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

@@ -90,9 +90,9 @@ def sweep(
                 f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds"
             )
             for line in plan["words"]:
-                console.print(f"  {line}", highlight=False)
+                console.print(f"  {line}", highlight=False, markup=False)
             _run(shards, store, executor, console)
-            finished = open_sweep(directory)
+            finished = open_sweep(directory, trust=True)  # what it carries was given to this very call
             _write_out(finished, store, measure, console)
     return finished
 

@@ -34,6 +34,7 @@ class Sweep:
     grid: dict[str, list[Any]]
     shards: tuple[Shard, ...]
     fingerprint: str
+    trusted: bool = False
 
     @functools.cached_property
     def data(self) -> xr.Dataset:
@@ -95,6 +96,12 @@ class Sweep:
     def trained(self, training: str | None = None, **point: Any) -> Trained:
         """The whole training of one point: models of all its settings and seeds, recipes, history."""
         number = self._number(point)
+        source = self.shards[0].target.source
+        require(
+            self.trusted or not source,
+            f"models of this sweep are made by the file that it was made from, which {self.directory} carries "
+            f"({len(source.splitlines())} lines). iclab.open_sweep(..., trust=True) executes it.",
+        )
         shard = next(shard for shard in self.shards if number in shard.points)
         found = trainings(shard, number, self._kept())
         names = list(found)
@@ -143,13 +150,15 @@ def _unfold(data: xr.Dataset, grid: Mapping[str, list[Any]]) -> xr.Dataset:
     return xr.Dataset(variables, {**own, **grid})
 
 
-def open_sweep(directory: str | Path) -> Sweep:
-    """The sweep in a folder."""
+def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
+    """The sweep in a folder. Results are data; `select` needs the code of the experiment, and where that came from a
+    user's file, the folder carries it: it is executed only with `trust`.
+    """
     manifest = read_manifest(Path(directory))
     identity, plan = manifest["identity"], manifest.get("plan", {})
     if "grid" not in identity or "shards" not in plan:
         raise InputError(f"{directory} is no sweep; `iclab sweep` writes one.")
-    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan["shards"]), manifest["fingerprint"])
+    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan["shards"]), manifest["fingerprint"], trust)
 
 
 def shards_of(identity: Mapping[str, Any], layout: list[list[int]]) -> tuple[Shard, ...]:

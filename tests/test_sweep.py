@@ -99,7 +99,7 @@ def test_reproduce_on_an_executor_gives_the_same_answers(tmp_path):
 
 
 def test_select_gives_an_ordinary_model_back(swept):
-    again = iclab.open_sweep(swept.directory)
+    again = iclab.open_sweep(swept.directory, trust=True)
     model = again.select(seed=1, matching_fraction=0.4, step_size=2)
     history = swept.data["training_loss"].sel(matching_fraction=0.4, step_size=2.0, seed=1)
     trained = again.trained(matching_fraction=0.4, step_size=2)

@@ -28,7 +28,8 @@ from iclab.report.page import Section, render_page
 from iclab.runs import status
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.judging import Judge, dry_run
-from iclab.runs.options import check_names, check_profile, override
+from iclab.runs.limits import refuse_too_large
+from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
 from iclab.runs.store import MANIFEST, Store, as_json, checked, read_manifest, read_result, source_digest
 from iclab.runs.sweep_target import settings_of
@@ -75,8 +76,7 @@ def reproduce(
     chosen = {statement.paper for statement in select(names, only=only, papers=shelf.papers)}
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_profile(profile)
-    count = PROFILES[profile].seeds if seeds is None else seeds
-    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    count = seed_count(seeds, profile)
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
@@ -116,6 +116,7 @@ def reproduce(
         papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
     )
     _same_files(directory, identity)
+    refuse_too_large(jobs)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from iclab.authoring.paper import PROFILES
 from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
@@ -24,7 +23,8 @@ from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
 from iclab.runs.jobs import answer, here
-from iclab.runs.options import check_names, grid_values, parse, points_of
+from iclab.runs.limits import require_room, require_time
+from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
 from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
@@ -69,8 +69,7 @@ def sweep(
         name: grid_values(loaded.settings, name, given if isinstance(given, str) else ",".join(map(str, given)))
         for name, given in grid.items()
     }
-    count = PROFILES[profile].seeds if seeds is None else seeds
-    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    count = seed_count(seeds, profile)
     points = points_of(values)
     settings = [settings_at(loaded, base, point) for point in points]
     prepare_jax()
@@ -109,11 +108,13 @@ def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> 
     groups: dict[Any, list[int]] = {}
     asked: dict[Any, list[Asked]] = {}
     for number, point in enumerate(settings):
-        engine = PlanningEngine()
+        engine = PlanningEngine(functools.partial(require_room, f"point {number + 1} of the grid", 1.0))
         loaded.run(Lab(loaded.bench, point, range(seeds), engine=engine))
         key = tuple((part.program, part.members, part.steps) for part in engine.asked)
         groups.setdefault(key, []).append(number)
-        asked.setdefault(key, engine.asked)
+        if key not in asked:
+            require_time(f"point {number + 1} of the grid", 1.0, engine.asked)
+            asked[key] = engine.asked
     layout: list[list[int]] = []
     plans: list[Plan] = []
     largest = LARGEST.get(jax.default_backend(), 1024)

@@ -24,11 +24,11 @@ def canary(path):
     return f"import pathlib\npathlib.Path({str(path)!r}).write_text('executed')\n"
 
 
-def rewritten(folder, **identity):
+def rewritten(folder, **plan):
     """A manifest that somebody else could write: every digest is right."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["identity"] |= identity
+    manifest["plan"] |= plan
     manifest["fingerprint"] = digest_of(manifest["identity"])
     manifest.pop("digest")
     path.write_text(json.dumps(manifest | {"digest": digest_of(manifest)}))
@@ -50,7 +50,7 @@ def hostile(own, tmp_path):
     for name in ("run", "sweep"):
         shutil.copytree(own / name, tmp_path / name)
     text = canary(mark) + IDEA.read_text()
-    rewritten(tmp_path / "run", texts={"shortest": text}, files=["shortest"])
+    rewritten(tmp_path / "run", texts={"shortest": text})
     rewritten(tmp_path / "sweep", text=text)
     return tmp_path / "run", tmp_path / "sweep", mark
 
@@ -66,17 +66,11 @@ def test_reading_a_hostile_folder_executes_nothing(hostile, monkeypatch, capsys)
     )
     with Server(run, port=0):
         pass
-    iclab.open_run(own_results(run))
+    iclab.open_run(run)
     assert iclab.open_sweep(sweep).grid == {"noise": [0.4, 0.8]}
     with pytest.raises(InputError, match=r"open_sweep\(\.\.\., trust=True\) executes it"):
         iclab.open_sweep(sweep).select(seed=0, noise=0.4)
     assert not mark.exists()
-
-
-def own_results(run):
-    """Without results, whose fingerprint is that of the run they were made by."""
-    shutil.rmtree(run / "results")
-    return run
 
 
 def test_what_is_trusted_is_executed(hostile):

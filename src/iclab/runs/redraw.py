@@ -33,7 +33,7 @@ def redraw(
     manifest = read_manifest(directory)
     identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
-    shelf, changed, untrusted = _shelf(identity, files, trust)
+    shelf, changed, untrusted = _shelf(manifest, files, trust)
     kept, notes = _as_they_are(directory, kind, untrusted)
     known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
     if not known:
@@ -69,10 +69,11 @@ def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[
     return {need: data for need in needs if (data := store.load_result(f"{prefix}{need}")) is not None}
 
 
-def _shelf(identity: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
+def _shelf(manifest: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
     """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
     shelf, _ = library(given)
-    carried = {name: text for name, text in identity.get("texts", {}).items() if name in identity.get("files", ())}
+    texts, files = manifest.get("plan", {}).get("texts", {}), manifest["identity"].get("files", ())
+    carried = {name: text for name, text in texts.items() if name in files}
     for name, path in shelf.files.items():
         require(name in carried, f"--file {path}: this run used {', '.join(f'{n}.py' for n in carried) or 'no file'}.")
     changed = [

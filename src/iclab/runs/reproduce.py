@@ -18,6 +18,7 @@ import xarray as xr
 from rich.console import Console
 
 from iclab.answers import SCHEMA
+from iclab.authoring.dependence import computing_part
 from iclab.authoring.paper import PROFILES, Paper, variants
 from iclab.devices import clock, numerics, prepare_jax
 from iclab.errors import InputError, require
@@ -96,8 +97,9 @@ def reproduce(
         paper.check(settings[paper.id])
         if paper.id in texts:  # built-in statements are held to their experiments by the tests
             dry_run(paper, settings[paper.id], [statement for statement in statements if statement.paper == paper.id])
+    named = names and not only and all(name in shelf.papers for name in names)
     identity = {
-        "ids": sorted(_id(statement) for statement in statements) if ids or only else [],
+        "ids": sorted(set(names) if named else {_id(statement) for statement in statements}) if ids or only else [],
         "profile": profile,
         "seeds": count,
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},
@@ -107,8 +109,9 @@ def reproduce(
         "source": source_digest(),  # results of other code are never mixed in
         "numerics": numerics(),
     }
-    if texts:
-        identity |= {"texts": texts, "files": sorted(name for name in texts if name in shelf.files)}
+    if texts:  # of a file, what its results depend on; the folder carries all of it
+        parts = {name: computing_part(text) if name in shelf.files else text for name, text in texts.items()}
+        identity |= {"texts": parts, "files": sorted(name for name in texts if name in shelf.files)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
@@ -118,7 +121,7 @@ def reproduce(
     _same_files(directory, identity)
     refuse_too_large(jobs)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
-    with resumable(console, directory), Store(directory, identity) as store:
+    with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
@@ -230,7 +233,8 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
     if changed and {**before, "texts": None} == {**identity, "texts": None}:
         names = ", ".join(f"{name}.py" for name in changed)
         raise InputError(
-            f"{names} has changed since the run in {directory} was begun; choose another --out for the new one."
+            f"{names} has changed since the run in {directory} was begun, in what its results depend on; choose "
+            "another --out for the new one."
         )
 
 

@@ -74,6 +74,10 @@ class Store:
                 }
                 self.write_json(MANIFEST, about | {"digest": digest_of(about)})
             self.manifest = read_manifest(directory)
+            if plan and "texts" in plan and self.manifest["plan"] != plan:  # a file says other things about its results
+                about = {name: value for name, value in self.manifest.items() if name != "digest"} | {"plan": plan}
+                self.write_json(MANIFEST, about | {"digest": digest_of(about)})
+                self.manifest = read_manifest(directory)
         except InputError:
             self.close()
             raise

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
+from iclab.authoring.dependence import computing_part
 from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
@@ -74,7 +75,8 @@ def sweep(
     settings = [settings_at(loaded, base, point) for point in points]
     prepare_jax()
     identity = {
-        "ids": [what.id], "text": what.source, "profile": profile, "seeds": count, "grid": values, "base": base,
+        "ids": [what.id], "text": computing_part(what.source), "profile": profile, "seeds": count,
+        "grid": values, "base": base,
         "version": importlib.metadata.version("iclab"), "source": source_digest(), "numerics": numerics(),
     }  # fmt: skip
     directory = Path(out) if out is not None else Path(f"iclab-sweep-{datetime.datetime.now():%Y%m%d-%H%M%S}")
@@ -82,9 +84,9 @@ def sweep(
         plan = kept_plan(directory)
         if plan is None:
             console.print(f"[dim]planning {len(points)} points[/]")
-            plan = _plan(loaded, settings, count, workers)
+            plan = _plan(loaded, settings, count, workers) | {"text": what.source}
         with Store(directory, identity, plan) as store:
-            shards = shards_of(identity, store.manifest["plan"]["shards"])
+            shards = shards_of(identity, store.manifest["plan"])
             console.print(
                 f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds"
             )

@@ -156,19 +156,19 @@ def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
     """
     manifest = read_manifest(Path(directory))
     identity, plan = manifest["identity"], manifest.get("plan", {})
-    if "grid" not in identity or "shards" not in plan:
+    if "grid" not in identity or not {"shards", "text"} <= set(plan):
         raise InputError(f"{directory} is no sweep; `iclab sweep` writes one.")
-    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan["shards"]), manifest["fingerprint"], trust)
+    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan), manifest["fingerprint"], trust)
 
 
-def shards_of(identity: Mapping[str, Any], layout: list[list[int]]) -> tuple[Shard, ...]:
+def shards_of(identity: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[Shard, ...]:
     """The shards of a sweep from what its manifest says."""
     points = points_of(identity["grid"])
-    target = Target(identity["ids"][0], identity["text"])
+    target = Target(identity["ids"][0], plan["text"])
     return tuple(
         Shard(
             number, target, identity["profile"], identity["base"], {place: points[place] for place in places},
             tuple(range(identity["seeds"])),
         )
-        for number, places in enumerate(layout)
+        for number, places in enumerate(plan["shards"])
     )  # fmt: skip

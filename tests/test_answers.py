@@ -17,7 +17,9 @@ from iclab.statements import Part, Reading, Statement, Unstated
 from iclab.tallies import Answer, tally
 from iclab.theorems import Theorem, at_least
 
-SCHEMA = json.loads((pathlib.Path(__file__).parents[1] / "docs" / "claims.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (pathlib.Path(__file__).parents[1] / "src" / "iclab" / "data" / "claims.schema.json").read_text(encoding="utf-8")
+)
 SEEDS = (0.9, 1.0, 1.1)
 SIZES = np.array([1.0, 2.0, 4.0, 8.0])
 

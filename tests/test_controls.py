@@ -182,7 +182,11 @@ def test_every_part_of_every_reading_has_its_control(judged):
 
 
 def test_the_file_that_a_run_writes_is_as_its_schema_says(judged):
-    schema = json.loads((pathlib.Path(__file__).parents[1] / "docs" / "claims.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (pathlib.Path(__file__).parents[1] / "src" / "iclab" / "data" / "claims.schema.json").read_text(
+            encoding="utf-8"
+        )
+    )
     written = json.loads((judged[0].directory / "claims.json").read_text(encoding="utf-8"))
     jsonschema.validate(written, schema, jsonschema.Draft202012Validator)
     assert written["schema"] == 2 and written["statements"] == json.loads(json.dumps(judged[0].statements))

@@ -114,6 +114,62 @@ def test_a_damaged_or_foreign_result_is_not_used(tmp_path):
     assert store.load_result("paper/one") is None
 
 
+def test_a_right_checksum_of_something_else_is_not_used(tmp_path):
+    with Store(tmp_path, IDENTITY) as store:
+        store.keep("results/paper/one.nc", b"no netCDF")
+        assert store.load_result("paper/one") is None
+
+
+def test_every_byte_of_a_checkpoint_counts_and_its_run_too(tmp_path):
+    leaves, records = [np.arange(3.0)], {"loss": np.array([0.5])}
+    told = []
+    with Store(tmp_path, IDENTITY) as store:
+        store.on_report = told.append
+        store.checkpoint("training").save(lambda: leaves, records, finished=True)
+        found = store.checkpoint("training").load()
+        assert found is not None and (found[0][0] == leaves[0]).all() and (found[1]["loss"] == records["loss"]).all()
+        path = next((tmp_path / "trainings").iterdir())
+        whole = path.read_bytes()
+        for place in range(len(whole)):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x01]) + whole[place + 1 :])
+            assert store.checkpoint("training").load() is None
+        assert "is damaged or of another run; it is not used, the training begins anew." in told[0]
+        path.unlink()
+        path.mkdir()
+        assert store.checkpoint("training").load() is None
+    with Store(tmp_path.with_name("other"), IDENTITY | {"seeds": 3}) as other:
+        (other.directory / "trainings").mkdir()
+        (other.directory / "trainings" / path.name).write_bytes(whole)
+        assert other.checkpoint("training").load() is None
+
+
+@pytest.mark.parametrize("name", ["platform", "plan", "identity", "fingerprint", "backend"])
+def test_a_manifest_changed_by_hand_is_never_used(tmp_path, name):
+    Store(tmp_path, IDENTITY, {"shards": [[0, 1]]}).close()
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest[name] = {"identity": IDENTITY | {"seeds": 3}, "plan": {"shards": [[0, 2]]}}.get(name, "other")
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"damaged or was changed by hand \(its digest is another\); nothing was"):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_run_is_not_continued_with_other_numerics_or_another_version(tmp_path):
+    numerics = {"jax": "0.10", "64 bits": False}
+    Store(tmp_path, IDENTITY | {"numerics": numerics, "source": "a"}).close()
+    with pytest.raises(InputError, match="computed with 64 bits False, now True; the two are not mixed"):
+        Store(tmp_path, IDENTITY | {"numerics": numerics | {"64 bits": True}, "source": "a"})
+    with pytest.raises(InputError, match="a run of another version of iclab"):
+        Store(tmp_path, IDENTITY | {"numerics": numerics, "source": "b"})
+
+
+@pytest.mark.parametrize("name", ["../outside", "results/../../outside", "/tmp/outside"])
+def test_nothing_is_written_outside_of_the_folder(tmp_path, name):
+    with Store(tmp_path / "run", IDENTITY) as store, pytest.raises(InputError, match="lies outside of"):
+        store.write(name, b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
 def test_the_manifest_says_what_ran_where(tmp_path):
     Store(tmp_path, IDENTITY)
     manifest = json.loads((tmp_path / "manifest.json").read_text())

@@ -54,7 +54,7 @@ def whole(tmp_path_factory):
         began = time.monotonic()
         status, _, err = finish(start("sweep", IDEA, *GRID, "--out", folder))
         assert status == 0, err
-    return iclab.open_sweep(out), time.monotonic() - began
+    return iclab.open_sweep(out, trust=True), time.monotonic() - began
 
 
 def test_killed_at_random_moments_a_sweep_ends_with_the_same_numbers(whole, tmp_path, pytestconfig):
@@ -84,7 +84,7 @@ def test_killed_at_random_moments_a_sweep_ends_with_the_same_numbers(whole, tmp_
 
 def check(out, uninterrupted):
     """The same numbers, every shard once, nothing half-written, the same models."""
-    found = iclab.open_sweep(out)
+    found = iclab.open_sweep(out, trust=True)
     xr.testing.assert_identical(found.data.load(), uninterrupted.data.load())
     assert sorted(path.name for path in (out / "results").glob("*.nc")) == [f"shard-{n:05d}.nc" for n in range(6)]
     assert not [path for path in out.rglob(".*") if path.name != ".lock"]
@@ -206,10 +206,12 @@ def test_two_workers_one_killed_on_the_way_give_the_same_numbers(whole, schedule
     check(out, uninterrupted)
 
 
-def test_a_worker_with_another_version_is_refused():
-    from iclab.runs.jobs import same_source
-    from iclab.runs.store import source_digest
+def test_a_worker_with_another_version_or_other_numerics_is_refused():
+    from iclab.runs.jobs import Here, here, require_same
 
-    same_source(source_digest())
+    run = here()
+    require_same(run)
     with pytest.raises(InputError, match="another version of iclab"):
-        same_source("0" * 16)
+        require_same(Here("0" * 16, run.numerics))
+    with pytest.raises(InputError, match=r"would compute other numbers than the run: 64 bits False instead of True\."):
+        require_same(Here(run.source, {**run.numerics, "64 bits": True}))

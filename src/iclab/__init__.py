@@ -6,13 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from iclab.runs.reproduce import Run, reproduce
+    from iclab.runs.reproduce import Run, open_run, reproduce
     from iclab.runs.sweep import sweep
     from iclab.runs.sweep_results import Sweep, open_sweep
 
     __version__: str
 
-__all__ = ["Run", "Sweep", "__version__", "open_sweep", "reproduce", "sweep"]
+__all__ = ["Run", "Sweep", "__version__", "open_run", "open_sweep", "reproduce", "sweep"]
 
 # Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
 _PLACES = {
@@ -20,6 +20,7 @@ _PLACES = {
     "reproduce": "iclab.runs.reproduce",
     "sweep": "iclab.runs.sweep",
     "Sweep": "iclab.runs.sweep_results",
+    "open_run": "iclab.runs.reproduce",
     "open_sweep": "iclab.runs.sweep_results",
 }
 

@@ -233,6 +233,8 @@ def evaluated(
         raise InputError(f"{where}: {in_words(error)}") from error
     kind = type(values).__name__
     require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
+    numeric = values.dtype.kind in "biuf"
+    require(numeric, f"{where}: the statistic has values of the type {values.dtype}; numbers are needed.")
     return values
 
 

@@ -7,8 +7,16 @@ import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
+
+NUMERICS = {  # options of JAX that decide numbers
+    "64 bits": "jax_enable_x64",
+    "matrix products": "jax_default_matmul_precision",
+    "random numbers": "jax_default_prng_impl",
+    "partitionable": "jax_threefry_partitionable",
+}
 
 
 def use_all_cores() -> None:
@@ -37,6 +45,19 @@ def prepare_jax() -> None:
     jax.config.update("jax_default_matmul_precision", "float32")
     jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def numerics() -> dict[str, Any]:
+    """All that decides which numbers a program gives, beside the program: results of others are never mixed in.
+
+    Flags of XLA that only say how many devices there are do not count.
+    """
+    import jaxlib
+
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
+    versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "backend": jax.default_backend()}
+    options = {words: getattr(jax.config, name) for words, name in NUMERICS.items()}
+    return {**versions, **options, "XLA_FLAGS": " ".join(sorted(flags))}
 
 
 @contextlib.contextmanager

@@ -10,7 +10,12 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2."""
+    """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2.
+
+    `frames` are lines of a user's file that led there, printed below.
+    """
+
+    frames: str = ""
 
 
 class PackageWarning(UserWarning):

@@ -54,17 +54,18 @@ class Asked:
 
 
 class PlanningEngine(Engine):
-    """Computes nothing: answers with zeros and keeps a list of what was asked."""
+    """Computes nothing: answers with zeros and keeps a list of what was asked. `check` may refuse a request first."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[Asked], None] = lambda asked: None) -> None:
         super().__init__()
         self.asked: list[Asked] = []
+        self._refuse = check
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
         """Zeros, from members that did not diverge."""
         count = ensemble.size(request.members)
         state, record = request.shapes()
-        self.asked.append(_training(request, count))
+        self._remember(_training(request, count))
         states = _zeros(state, (count,))
         records = _zeros(record, (count, len(request.record_at)))
         return eqx.tree_at(lambda s: s.diverged_at, states, np.full(count, -1, np.int32)), records
@@ -72,8 +73,12 @@ class PlanningEngine(Engine):
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
         """Zeros."""
         count = ensemble.size(request.jobs.keys)
-        self.asked.append(_evaluation(request, count))
+        self._remember(_evaluation(request, count))
         return _zeros(_evaluation_shapes(request), (count,))
+
+    def _remember(self, asked: Asked) -> None:
+        self._refuse(asked)
+        self.asked.append(asked)
 
     def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         """Zeros."""

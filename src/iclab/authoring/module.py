@@ -17,18 +17,22 @@ code.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
+from matplotlib.figure import Figure
 
+from iclab.authoring.guarded import guard, require_name
 from iclab.authoring.paper import PROFILES, Experiment, Paper
-from iclab.errors import InputError, in_words, line_in, nearest, require
-from iclab.experiments import Lab, NoSeedsError
-from iclab.statements import Statement
+from iclab.errors import nearest, require
+from iclab.expressions import Expression
+from iclab.kinds import Rule
+from iclab.settings import names_of, value_of
+from iclab.statements import Part, Reading, Statement, Table
 from iclab.theorems import Theorem
 
 OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation")
@@ -40,6 +44,7 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
     experiments = _experiments(where, module)
     lines = (inspect.getdoc(module) or name).strip().splitlines()
     given = {key: getattr(module, key) for key in OPTIONAL if hasattr(module, key)}
+    given |= {key: guard(where, f"`{key}`", run) for key, run in given.items() if callable(run)}
     return Paper(
         **({"citation": f"From {where}."} | given),
         id=name,
@@ -47,9 +52,9 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
         settings=settings,
         experiments=experiments,
         statements=_statements(name, where, getattr(module, "statements", ()), experiments),
-        figures=dict(getattr(module, "figures", {})),
-        theorems=_theorems(name, getattr(module, "theorems", lambda symbols, constant: ())),
-        tables=dict(getattr(module, "tables", {})),
+        figures=_drawers(where, module, "figures", Figure),
+        theorems=_theorems(name, guard(where, "`theorems`", getattr(module, "theorems", lambda symbols, constant: ()))),
+        tables=_drawers(where, module, "tables", Table),
         unstated=tuple(getattr(module, "unstated", ())),
     )
 
@@ -61,52 +66,55 @@ def _settings(where: str, given: Any) -> dict[str, Any]:
         require(profile in PROFILES, f"{where} has settings for the profile {profile!r}. {nearest(profile, PROFILES)}")
         usable = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
         require(usable, f"{where} must define `settings`, an instance of a dataclass whose fields can be swept.")
+        for name in names_of(settings):
+            value = value_of(settings, name)
+            require(_plain(value), f"{where}: the setting {name} is {value!r}; settings are numbers, texts or tuples.")
     require(bool(chosen), f"{where} must define `settings`, an instance of a dataclass whose fields can be swept.")
     return chosen
+
+
+def _plain(value: Any) -> bool:
+    """What a manifest can hold: numbers that are some, texts, tuples of them."""
+    if isinstance(value, tuple | list):
+        return all(_plain(entry) for entry in value)
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
     found: dict[str, Any]
     several, single = getattr(module, "experiments", None), getattr(module, "experiment", None)
     found = dict(several) if isinstance(several, Mapping) else {"experiment": single}
-    for run in found.values():
+    for name, run in found.items():
         require(
             callable(run) or isinstance(run, Experiment),
             f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or "
             "`experiments`, several "
             "of them by name).",
         )
+        require_name(where, "an experiment", name)
     given = {name: run if isinstance(run, Experiment) else Experiment(run) for name, run in found.items()}
-    return {name: dataclasses.replace(run, run=_explained(where, name, run.run)) for name, run in given.items()}
+    return {
+        name: dataclasses.replace(one, run=guard(where, f"the experiment {name!r}", one.run, xr.Dataset))
+        for name, one in given.items()
+    }
 
 
-def _explained(where: str, name: str, run: Callable[[Lab], xr.Dataset]) -> Callable[[Lab], xr.Dataset]:
-    """The experiment, with what goes wrong in it as one sentence that names the line."""
-    if not where.endswith(".py"):
-        return run
-
-    @functools.wraps(run)
-    def explained(lab: Lab) -> xr.Dataset:
-        try:
-            data = run(lab)
-        except (InputError, NoSeedsError, MemoryError):
-            raise
-        except Exception as error:
-            what = f"{where}{line_in(where, error)}, in the experiment {name!r}: {in_words(error)}"
-            raise InputError(f"{what} (`iclab check` says more about errors in a world or a model.)") from error
-        require(
-            isinstance(data, xr.Dataset),
-            f"{where}: the experiment {name!r} must return an xarray Dataset, not {type(data).__name__}.",
-        )
-        return data
-
-    return explained
+def _drawers(where: str, module: types.ModuleType, names: str, kind: type) -> dict[str, Callable[..., Any]]:
+    """Figures or tables: functions by name that return one."""
+    found = getattr(module, names, {})
+    require(isinstance(found, Mapping), f"{where}: `{names}` must be functions of (results, settings) by name.")
+    for name, draw in found.items():
+        require_name(where, f"one of the {names}", name)
+        require(callable(draw), f"{where}: {name!r} of `{names}` is no function of (results, settings).")
+    return {name: guard(where, f"{name!r} of {names}", draw, kind) for name, draw in found.items()}
 
 
 def _statements(
     name: str, where: str, given: Any, experiments: Mapping[str, Experiment]
 ) -> Callable[[Any], tuple[Statement, ...]]:
     """The statements as a function of the settings, under the id of the paper."""
+    if callable(given):
+        given = guard(where, "`statements`", given)
 
     def statements(settings: Any) -> tuple[Statement, ...]:
         found = given(settings) if callable(given) else given
@@ -124,10 +132,17 @@ def _statements(
 
 def _completed(name: str, where: str, statement: Statement, experiments: Mapping[str, Experiment]) -> Statement:
     """The statement under the id of the paper; what it names and is not there is said before anything is trained."""
+    require(isinstance(statement.id, str), f"{where}: {statement.id!r} is no name for a statement; use one word.")
     own = statement.id.removeprefix(f"{name}/")
-    plain = bool(own) and not set(own) & set("/[] ")
+    require_name(where, "a statement", own)
+    plain = not set(own) & set("/[] ")
     require(plain, f"{where}: {statement.id!r} is no name for a statement; use one word.")
     require(bool(statement.parts), f"{where}: the statement {own} has no part; nothing could be measured.")
+    for part in statement.parts:
+        _require_part(where, own, part)
+    for one in statement.readings:
+        usable = isinstance(one, Reading) and isinstance(one.name, str)
+        require(usable, f"{where}: a reading of {own} is a {type(one).__name__}, not a Reading with a name.")
     names = [reading.name for reading in statement.readings]
     require(len(set(names)) == len(names) > 0, f"{where}: two readings of {own} have the same name, or it has none.")
     for reading in names:
@@ -146,6 +161,22 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
     for need in (need.partition("@")[0] for need in statement.needs()):
         require(need in experiments, f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
     return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")
+
+
+def _require_part(where: str, own: str, part: Any) -> None:
+    """A part is a name, an expression over results, and a rule with numbers."""
+    require(isinstance(part, Part), f"{where}: a part of {own} is a {type(part).__name__}, not a Part.")
+    named = f"{where}: the part {part.name!r} of {own}"
+    require(isinstance(part.name, str) and part.name, f"{named} has no name.")
+    measured = isinstance(part.statistic, Expression)
+    require(measured, f"{named} has no statistic: it is a {type(part.statistic).__name__}, not measured(...).")
+    ruled = isinstance(part.rule, Rule)
+    require(ruled, f"{named} has no rule: {part.rule!r} is none of below(...), above(...), larger(...) and the like.")
+    try:
+        known = not any(math.isnan(float(end)) for end in (part.rule.low, part.rule.high, *part.bounds))
+    except (TypeError, ValueError):
+        known = False
+    require(known, f"{named}: its rule or its bounds are no numbers.")
 
 
 def _theorems(name: str, given: Callable[[Any, float], Sequence[Theorem]]) -> Callable[[Any, float], Sequence[Theorem]]:

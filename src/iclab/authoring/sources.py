@@ -17,9 +17,10 @@ import types
 import warnings
 from pathlib import Path
 
+from iclab.authoring.guarded import guarded
 from iclab.authoring.module import paper_of
 from iclab.authoring.paper import Paper
-from iclab.errors import InputError, PackageWarning, in_words, line_in, require
+from iclab.errors import InputError, PackageWarning, in_words, require
 
 GROUP = "iclab"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -31,8 +32,9 @@ def split_file(text: str) -> tuple[str, str] | None:
     >>> split_file("a/my_idea.py/error"), split_file("my_idea.py"), split_file("nonlinear-icl/fig1")
     (('a/my_idea.py', 'error'), ('my_idea.py', ''), None)
     """
-    found = re.fullmatch(r"(.+\.py)(?:/([^/]*))?", text)
-    return None if found is None else (found[1], found[2] or "")
+    found = re.fullmatch(r"(.+\.py)(/[^/]*)?", text)
+    require(found is None or found[2] != "/", f"{text}: name a statement behind the slash, or leave it out.")
+    return None if found is None else (found[1], (found[2] or "").removeprefix("/"))
 
 
 def read_file(path: str | Path) -> tuple[str, str]:
@@ -56,12 +58,8 @@ def module_of(name: str, text: str) -> types.ModuleType:
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     lines = text.splitlines(keepends=True)
     linecache.cache[module.__file__] = (len(text), None, lines, module.__file__)  # for tracebacks
-    try:
+    with guarded(module.__file__):
         exec(compile(text, module.__file__, "exec"), module.__dict__)
-    except Exception as error:
-        raise InputError(
-            f"{module.__file__} does not run{line_in(module.__file__, error)}: {in_words(error)}"
-        ) from error
     return module
 
 

@@ -6,18 +6,21 @@ Commands import what they need when they are run: `iclab --help` and `iclab new`
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import tyro
 
 import iclab
 from iclab.cli.console import say, warn
+from iclab.cli.interrupts import watch_for_interrupts
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.reading import claims, diff, figures, serve, theory
 from iclab.cli.running import list_statements, reproduce, sweep
-from iclab.errors import InputError, PackageWarning
+from iclab.errors import InputError, PackageWarning, in_words
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_statements,
@@ -33,7 +36,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "doctor": doctor,
 }
-ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` says which one this is."
+ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` says which one this is; \
+with --debug, errors are shown in full."
 
 
 def _show_warning(
@@ -52,11 +56,17 @@ def _show_warning(
 
 
 def main() -> None:
-    """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130."""
+    """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130.
+
+    With --debug, wherever it stands, what goes wrong is shown with all that Python says about it.
+    """
     if sys.argv[1:] == ["--version"]:
         say(f"iclab {iclab.__version__}")
         return
+    debug = "--debug" in sys.argv[1:]
+    sys.argv = [word for word in sys.argv if word != "--debug"]
     try:
+        watch_for_interrupts()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             tyro.extras.subcommand_cli_from_dict(
@@ -66,10 +76,23 @@ def main() -> None:
                 sort_subcommands=False,
             )
     except InputError as error:
+        if debug:
+            raise
         warn(f"iclab: {error}")
+        if error.frames:
+            warn(error.frames)
         sys.exit(2)
     except MemoryError:
+        if debug:
+            raise
         warn("iclab: not enough memory for these sizes.")
         sys.exit(2)
+    except Exception as error:
+        if debug:
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}, line {last.lineno}"
+        warn(f"iclab: an error that iclab does not know ({where}): {in_words(error)}. The same with --debug says more.")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

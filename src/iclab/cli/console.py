@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import tyro
@@ -25,14 +26,26 @@ Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[I
 Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
 
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """Text of a file that somebody else may have written, without what would move the cursor, colour or reorder it.
+
+    >>> plain("holds\\x1b[2J")
+    'holds�[2J'
+    """
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def say(line: object) -> None:
-    """A line as it is."""
-    OUT.print(str(line), markup=False, highlight=False, soft_wrap=True)
+    """A line as it is, but for control characters."""
+    OUT.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(line: object) -> None:
     """A line for the one who looks, not for a pipe."""
-    ERR.print(str(line), markup=False, highlight=False, soft_wrap=True)
+    ERR.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_answers(entries: list[dict[str, Any]]) -> None:
@@ -43,8 +56,9 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         if group and beyond:
             OUT.print("\nbeyond the papers", style="bold", highlight=False)
         for entry in group:
-            line = f"{entry['id']:{width}}  {entry['words']}{met(entry)}"
-            shown = escape(shortened(line)).replace(entry["id"], f"[{COLOURS[entry['answer']]}]{entry['id']}[/]", 1)
+            words = escape(shortened(plain(f"{entry['id']:{width}}  {entry['words']}{met(entry)}")))
+            name = escape(plain(entry["id"]))
+            shown = words.replace(name, f"[{COLOURS[entry['answer']]}]{name}[/]", 1)
             OUT.print(shown, highlight=False, soft_wrap=True)
     OUT.print()
     for name in dict.fromkeys(entry["paper"] for entry in entries):
@@ -53,7 +67,7 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         told += [f"beyond: {tally([entry for entry in own if entry['beyond']])}"] * any(
             entry["beyond"] for entry in own
         )
-        OUT.print(f"[bold]{name}[/]: {'; '.join(told)}", highlight=False, soft_wrap=True)
+        OUT.print(f"[bold]{escape(plain(name))}[/]: {'; '.join(told)}", highlight=False, soft_wrap=True)
     passing = [entry for entry in entries if entry["also_untrained"]]
     if passing:
         OUT.print("untrained models pass too:", highlight=False)
@@ -65,7 +79,7 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         )
         names = [name for name in entry["also_untrained"] if name]
         where = f"[{'; '.join(names)}]" if names else ""
-        OUT.print(escape(f"  {entry['id']}{where}: {why}"), highlight=False, soft_wrap=True)
+        OUT.print(escape(plain(f"  {entry['id']}{where}: {why}")), highlight=False, soft_wrap=True)
 
 
 def met(entry: dict[str, Any]) -> str:

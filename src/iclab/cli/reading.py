@@ -28,17 +28,21 @@ def figures(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
     file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE")] = (),
+    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
 ) -> None:
     """Draw the figures of a run again, from its results.
+
+    A run of a .py file needs that file for it, and nothing that a folder carries is executed unasked.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.
         kind: pdf or svg for a paper, png for a slide.
-        file: Where a .py file of yours is now that this run was of, if it has moved since. May be repeated.
+        file: The .py file that this run was made from, to draw its figures with. May be repeated.
+        trust: Execute the text of that file which the folder itself carries.
     """
     from iclab.runs.redraw import redraw
 
-    written, notes = redraw(directory, kind, file)
+    written, notes = redraw(directory, kind, file, trust=trust)
     for path in written:
         say(str(path))
     for line in notes:

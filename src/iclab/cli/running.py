@@ -77,7 +77,7 @@ def reproduce(
     ids: Ids = (),
     only: Annotated[str, tyro.conf.arg(metavar="GROUP")] = "",
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
@@ -106,11 +106,11 @@ def reproduce(
     """
     from iclab.runs import reproduce as running
     from iclab.runs.cluster import connect
-    from iclab.runs.options import pairs
+    from iclab.runs.options import pairs, whole
 
     with connect(cluster) as (executor, _):
         run = running.reproduce(
-            *ids, only=only, profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),
+            *ids, only=only, profile=profile, seeds=whole("--seeds", seeds), out=out, changes=pairs("--set", changes),
             save_models=save_models, executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
@@ -121,7 +121,7 @@ def sweep(
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID_OR_FILE")],
     grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUES")] = (),
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
@@ -147,12 +147,12 @@ def sweep(
     """
     from iclab.runs import sweep as sweeping
     from iclab.runs.cluster import connect
-    from iclab.runs.options import pairs
+    from iclab.runs.options import pairs, whole
 
     with connect(cluster) as (executor, workers):
         run = sweeping.sweep(
-            target, pairs("--grid", grid), profile=profile, seeds=seeds, out=out, changes=pairs("--set", changes),
-            measure=measure, executor=executor, workers=workers, console=OUT,
+            target, pairs("--grid", grid), profile=profile, seeds=whole("--seeds", seeds), out=out,
+            changes=pairs("--set", changes), measure=measure, executor=executor, workers=workers, console=OUT,
         )  # fmt: skip
     for name in ("results.csv", "results.nc", "sweep.png"):
         if (run.directory / name).exists():

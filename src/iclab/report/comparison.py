@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from iclab.report.page import number, template
+from iclab.report.page import number, rendered
 from iclab.settings import flat
 
+NUMBERS = ("values", "measured", "low", "high", "seeds", "lost", "details", "control")
 ABOUT = ("profile", "seeds", "version", "source")
 
 
@@ -78,7 +79,7 @@ def compare(first: Side, second: Side) -> Comparison:
             if _apart(before, after):
                 shifts.append(Shift(name, part, before, after))
         numbers = [
-            {part: (entry["values"], entry["measured"]) for part, entry in own.items()} for own in (parts, others)
+            {part: [entry.get(name) for name in NUMBERS] for part, entry in own.items()} for own in (parts, others)
         ]
         equal += numbers[0] == numbers[1]
     return Comparison(
@@ -179,4 +180,4 @@ def _interval(part: Mapping[str, Any]) -> str:
 
 def render_comparison(found: Comparison) -> str:
     """The comparison as a page of its own."""
-    return template("comparison.html").render(found=found, summary=summary(found))
+    return rendered("comparison.html", found=found, summary=summary(found))

@@ -5,6 +5,7 @@
   const charts = () => {
     if (!library) {
       library = document.createElement("script");
+      library.nonce = document.querySelector("script[nonce]").nonce;
       library.textContent = document.getElementById("vega").textContent;
       document.head.append(library);
     }

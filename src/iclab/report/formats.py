@@ -14,13 +14,24 @@ def number(value: float | None) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
+YEAR = 365.25 * 86400
+
+
 def duration(seconds: float) -> str:
     """Seconds for people.
 
     >>> duration(75), duration(3.21)
     ('1 min 15 s', '3.2 s')
+    >>> duration(9000), duration(4e5), duration(9e8)
+    ('2 h 30 min', '4.6 days', '29 years')
     """
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 2 * 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole / 86400:.1f} days" if whole < 2 * YEAR else f"{whole / YEAR:,.0f} years"

@@ -17,13 +17,22 @@ LETTER = re.compile(
     r"(?:\^(?P<power>-?[A-Za-z0-9]+|\([^()]*\))|(?P<prime>['′]))?(?![\w_'])"
 )
 GREEK = re.compile(r"[Α-ω]")
+MATHML = re.compile(r"</?m[a-z]+(?: (?!on|href|xlink|style|class|id)[a-z]+=\"[^\"<>]*\")*\s*/?>")
 LONGEST = 24  # signs of a word that is kept on one line
 
 
 @functools.cache
 def equation(latex: str) -> Markup:
-    """A displayed formula, from LaTeX."""
-    return Markup(convert(latex, display="block"))
+    """A displayed formula, from LaTeX. What is no MathML in it, such as markup inside \\text, is shown as text."""
+    try:
+        found = convert(latex, display="block")
+    except Exception:  # no LaTeX that the converter knows: better shown as it was written than not at all
+        return Markup("<code>{}</code>").format(latex)
+    return Markup(re.sub(r"<[^>]*>?", _only_mathml, found))
+
+
+def _only_mathml(found: re.Match[str]) -> str:
+    return found[0] if MATHML.fullmatch(found[0]) else html.escape(found[0])
 
 
 def inline(text: str) -> Markup:

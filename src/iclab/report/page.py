@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import math
 import re
+import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -69,7 +70,8 @@ def render_page(
         own = [statement for statement in statements if statement["paper"] == paper.id]
         if own:
             papers.append(_paper(paper, own, sections[paper.id]))
-    return template("page.html").render(
+    return rendered(
+        "page.html",
         papers=papers,
         counts=counted(_asked(statements)),
         beyond=tally([statement for statement in statements if statement["beyond"]]),
@@ -90,7 +92,7 @@ def _paper(paper: Paper, statements: Sequence[Mapping[str, Any]], section: Secti
         if about:
             own = paper.figures[name].__doc__ if name in paper.figures else about[0]["statement"]
             figures[name] = {
-                "svg": Markup(themed(drawn.svg.decode(), f"{paper.id}-{name}")),
+                "svg": Markup(themed(drawn.svg.decode(), re.sub(r"[^\w.-]", "-", f"{paper.id}-{name}"))),
                 "pdf": base64.b64encode(drawn.pdf).decode(),
                 "csv": drawn.csv,
                 "caption": (own or name).strip(),
@@ -118,6 +120,11 @@ def command(identity: Mapping[str, Any], *ids: str) -> str:
     for name, value in identity.get("changes", {}).items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)
+
+
+def rendered(name: str, **given: Any) -> str:
+    """A page from a template. Only scripts that carry its nonce, a random word, are run by a browser."""
+    return template(name).render(nonce=secrets.token_urlsafe(16), **given)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iclab.report.page import template
+from iclab.report.page import rendered
 
 
 def render_progress(identity: Mapping[str, Any], status: Mapping[str, Any] | None) -> str:
@@ -13,4 +13,4 @@ def render_progress(identity: Mapping[str, Any], status: Mapping[str, Any] | Non
     statements = list(status["statements"]) if status else []
     names = dict.fromkeys(entry["paper"] for entry in statements)
     papers = {name: [entry for entry in statements if entry["paper"] == name] for name in names}
-    return template("progress.html").render(identity=identity, status=status, papers=papers)
+    return rendered("progress.html", identity=identity, status=status, papers=papers)

@@ -1,7 +1,8 @@
-"""Trainings kept in a run's folder, as plain .npz files.
+"""Trainings kept in a run's folder, as arrays in .npz form behind a seal.
 
-A file is replaced as a whole, so a run killed at any moment finds the last checkpoint or the one before. An .npz file
-checks its own content (CRC-32 of every array); one that is damaged is reported and the training begins anew.
+A file is replaced as a whole, so a run killed at any moment finds the last checkpoint or the one before. It begins with
+a seal, a SHA-256 digest of the run's fingerprint and of what follows: a file that is damaged or of another run is
+reported, and the training begins anew.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import hashlib
 import io
 import re
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 
@@ -21,12 +20,28 @@ from iclab.training import Checkpoint
 
 EVERY = 20.0  # seconds between checkpoints of one training, at least
 COST = 20.0  # and at least so many times what the last one took
+DIGEST = hashlib.sha256().digest_size
 
 
 def file_name(name: str) -> str:
     """A readable and unique name of a file for the training of this name."""
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
-    return f"{re.sub('[^A-Za-z0-9.-]+', '_', name)[:80]}-{digest}.npz"
+    return f"{re.sub('[^A-Za-z0-9.-]+', '_', name)[:80]}-{digest}.checkpoint"
+
+
+def seal(content: bytes, fingerprint: str) -> bytes:
+    """The content behind a digest of it and of the run that it belongs to."""
+    return hashlib.sha256(fingerprint.encode() + content).digest() + content
+
+
+def unseal(sealed: bytes, fingerprint: str) -> bytes | None:
+    """The inverse of `seal`; None for what is damaged or of another run.
+
+    >>> unseal(seal(b"weights", "run 1"), "run 1"), unseal(seal(b"weights", "run 1"), "run 2")
+    (b'weights', None)
+    """
+    content = sealed[DIGEST:]
+    return content if hashlib.sha256(fingerprint.encode() + content).digest() == sealed[:DIGEST] else None
 
 
 def pack(leaves: list[np.ndarray], records: dict[str, np.ndarray]) -> bytes:
@@ -54,7 +69,7 @@ class Folder(MutableMapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         try:
             return (self._directory / name).read_bytes()
-        except FileNotFoundError:
+        except OSError:  # not there, or no file
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, content: bytes) -> None:
@@ -64,7 +79,7 @@ class Folder(MutableMapping[str, bytes]):
         (self._directory / name).unlink()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(path.name for path in self._directory.glob("[!.]*")))
+        return iter(sorted(path.name for path in self._directory.glob("[!.]*") if path.is_file()))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -77,31 +92,37 @@ class KeptTraining(Checkpoint):
         self,
         files: MutableMapping[str, bytes],
         name: str,
+        fingerprint: str,
         report: Callable[[str], None] = lambda text: None,
         *,
         along: bool = True,
     ) -> None:
         self._files = files
         self._name = file_name(name)
+        self._fingerprint = fingerprint
         self._report = report
         self._along = along
         self._last = time.perf_counter()
         self._wait = EVERY
 
     def load(self) -> tuple[list[np.ndarray], dict[str, np.ndarray]] | None:
-        """What is kept; None if nothing is, or if it cannot be read."""
-        content = self._files.get(self._name)
-        try:
-            return None if content is None else unpack(content)
-        except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError):
-            self._report(f"the checkpoint {self._name} is damaged; it is not used, the training begins anew.")
+        """What is kept; None if nothing is, or if it is damaged or of another run."""
+        sealed = self._files.get(self._name)
+        if sealed is None:
             return None
+        content = unseal(sealed, self._fingerprint)
+        if content is None:
+            self._report(
+                f"the checkpoint {self._name} is damaged or of another run; it is not used, the training begins anew."
+            )
+            return None
+        return unpack(content)
 
     def save(self, leaves: Callable[[], list[np.ndarray]], records: dict[str, np.ndarray], finished: bool) -> None:
         """Keep the training now and then along the way, and when it is finished."""
         began = time.perf_counter()
         if not finished and (not self._along or began - self._last < self._wait):
             return
-        self._files[self._name] = pack(leaves(), records)
+        self._files[self._name] = seal(pack(leaves(), records), self._fingerprint)
         self._last = time.perf_counter()
         self._wait = max(EVERY, COST * (self._last - began))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import platform
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,9 +12,9 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import Experiment, Paper
-from iclab.devices import prepare_jax
+from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
-from iclab.errors import InputError
+from iclab.errors import InputError, require
 from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
 from iclab.report.formats import duration
@@ -132,7 +133,7 @@ def run_elsewhere(
             pieces[piece] = found
             progress.skip(piece, costs[piece])
         else:
-            waiting[executor.submit(compute_piece, job, source_digest())] = piece
+            waiting[executor.submit(compute_piece, job, here(store.fingerprint))] = piece
     try:
         for future in concurrent.futures.as_completed(waiting):
             piece = waiting[future]
@@ -169,10 +170,9 @@ def _joined(jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]],
     return results
 
 
-def compute_piece(job: Job, digest: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """On a worker: netCDF files by name of the result, and model files by name."""
-    same_source(digest)
-    prepare_jax()
+    require_same(run)
     models: dict[str, bytes] = {}
     save = (lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None)
     lab, untrained = job.lab(on_trained=save), job.lab(untrained=True)
@@ -189,10 +189,34 @@ def compute_piece(job: Job, digest: str) -> tuple[dict[str, bytes], dict[str, by
     return results, models
 
 
-def same_source(digest: str) -> None:
-    """A worker with another iclab would compute other numbers without anybody noticing."""
-    if source_digest() != digest:
-        raise InputError("a worker has another version of iclab than the run; install the same on all machines.")
+@dataclasses.dataclass(frozen=True)
+class Here:
+    """What a worker must have in common with the run: the source, what decides its numbers; and the run's
+    fingerprint.
+    """
+
+    source: str
+    numerics: Mapping[str, Any]
+    fingerprint: str = ""
+
+
+def here(fingerprint: str = "") -> Here:
+    """This process."""
+    prepare_jax()
+    return Here(source_digest(), numerics(), fingerprint)
+
+
+def require_same(run: Here) -> None:
+    """A worker with another iclab or other flags would compute other numbers without anybody noticing."""
+    own = here()
+    where = f"the worker on {platform.node()}"
+    require(own.source == run.source, f"{where} has another version of iclab than the run; install the same there.")
+    different = [
+        f"{name} {value} instead of {run.numerics.get(name)}"
+        for name, value in own.numerics.items()
+        if value != run.numerics.get(name)
+    ]
+    require(not different, f"{where} would compute other numbers than the run: {', '.join(different)}.")
 
 
 def answer(future: concurrent.futures.Future[Any], what: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,11 @@ import numpy as np
 from iclab.authoring.paper import PROFILES
 from iclab.errors import InputError, nearest, require
 from iclab.settings import names_of, replaced, value_of
+
+SMALLEST, LARGEST = (float(value) for value in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+MOST = 2**31 - 1
+MOST_SEEDS = 100_000
+MOST_POINTS = 100_000
 
 
 def parse(settings: Any, option: str, name: str, text: str) -> Any:
@@ -28,7 +34,29 @@ def parse(settings: Any, option: str, name: str, text: str) -> Any:
         raise InputError(f"{option} {name}={text}: {name} takes a value like {before!r}.") from None
     finite = not isinstance(value, int | float) or math.isfinite(value)
     require(finite, f"{option} {name}={text}: the value must be finite.")
+    if isinstance(value, float) and value:
+        known = SMALLEST <= abs(value) <= LARGEST
+        require(known, f"{option} {name}={text}: numbers have 32 bits here, between {SMALLEST:.1g} and {LARGEST:.1g}.")
+    if isinstance(value, int):
+        require(abs(value) <= MOST, f"{option} {name}={text}: whole numbers end at {MOST:,} here.")
     return value
+
+
+def whole(option: str, text: str | None) -> int | None:
+    """A number of something, from the command line."""
+    if text is None:
+        return None
+    usable = bool(re.fullmatch(r"[0-9]{1,18}", text.strip()))
+    require(usable, f"{option} {text}: a whole number is needed, for example 8.")
+    return int(text)
+
+
+def seed_count(given: int | None, profile: str) -> int:
+    """The number of training seeds."""
+    count = PROFILES[profile].seeds if given is None else given
+    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    require(count <= MOST_SEEDS, f"--seeds is {count}; more than {MOST_SEEDS:,} do not fit into one run.")
+    return count
 
 
 def override(settings: Any, changes: Mapping[str, str]) -> Any:
@@ -77,7 +105,10 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
         values = [parse(settings, option, name, part) for part in text.split(",") if part.strip()]
     else:
         parts = text.split(":")
-        require(len(parts) == 3 and parts[2].isdigit(), f"{option} {name}={text}: write a range as start:stop:count.")
+        counted = len(parts) == 3 and bool(re.fullmatch(r"[0-9]{1,9}", parts[2]))
+        require(counted, f"{option} {name}={text}: write a range as start:stop:count.")
+        count = int(parts[2])
+        require(count <= MOST_POINTS, f"{option} {name}={text}: a sweep has {MOST_POINTS:,} points at most.")
         start, stop = (parse(settings, option, name, part) for part in parts[:2])
         numeric = isinstance(start, int | float) and not isinstance(start, bool)
         require(numeric, f"{option} {name}={text}: {name} is no number; list its values as v1,v2.")
@@ -97,4 +128,6 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
 
 def points_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """All points of the grid, the last name varying fastest."""
+    count = math.prod(len(values) for values in grid.values())
+    require(count <= MOST_POINTS, f"--grid: {count:,} points are too many; a sweep has {MOST_POINTS:,} at most.")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

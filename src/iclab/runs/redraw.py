@@ -9,6 +9,7 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import Paper
+from iclab.authoring.sources import user_paper
 from iclab.drawing import finish
 from iclab.errors import InputError, in_words, nearest, require
 from iclab.library import Library, library, select
@@ -20,20 +21,28 @@ from iclab.settings import rebuilt
 from iclab.statements import Statement
 
 
-def redraw(directory: Path, kind: str, files: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
+def redraw(
+    directory: Path, kind: str, files: Sequence[str] = (), *, trust: bool = False
+) -> tuple[list[Path], list[str]]:
     """Draw every figure whose results are there into figures/<paper>/<name>.<kind>; what was left out, and why.
 
-    What a user's file states is drawn by that file again: from where it was, or from `files`.
+    What a user's file states is drawn by that file, and a run's folder may come from somebody else: it is executed from
+    `files`, or as the folder carries it with `trust`. Otherwise the figures stay as the run has drawn them.
     """
     require(kind in FORMATS, f"format {kind!r} is unknown. {nearest(kind, FORMATS)}")
     manifest = read_manifest(directory)
     identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
-    shelf, changed = _shelf(manifest, files)
-    settings = settings_of(identity, directory, shelf.papers)
-    statements = select(identity["ids"] or list(settings), settings, papers=shelf.papers)
+    shelf, changed, untrusted = _shelf(manifest, files, trust)
+    kept, notes = _as_they_are(directory, kind, untrusted)
+    known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
+    if not known:
+        return kept, notes
+    identity_here = {**identity, "settings": known, "ids": [i for i in identity["ids"] if i.partition("/")[0] in known]}
+    settings = settings_of(identity_here, directory, shelf.papers)
+    statements = select(identity_here["ids"] or list(settings), settings, papers=shelf.papers)
     judge = Judge(shelf.papers, settings)
-    written, missing = [], changed
+    written, missing = kept, [*notes, *changed]
     with Store(directory, identity) as store:
         for paper in (shelf.papers[name] for name in settings):
             own = [statement for statement in statements if statement.paper == paper.id]
@@ -60,27 +69,35 @@ def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[
     return {need: data for need in needs if (data := store.load_result(f"{prefix}{need}")) is not None}
 
 
-def _shelf(manifest: Mapping[str, Any], given: Sequence[str]) -> tuple[Library, list[str]]:
-    """The papers of a run, with its files from where they were or from where the user says they are now; what has
-    changed.
-    """
-    places = dict(manifest.get("plan", {}).get("places", {}))
-    for path in given:
-        name = Path(path).stem
-        require(name in places, f"--file {path}: this run used {', '.join(f'{n}.py' for n in places) or 'no file'}.")
-        places[name] = path
-    for name, path in places.items():
-        there = Path(path).is_file()
-        require(
-            there, f"this run used {path}, which is not there any more; say where it is now with --file PATH/{name}.py."
-        )
-    shelf, _ = library(list(places.values()))
-    texts = manifest["identity"].get("texts", {})
-    return shelf, [
-        f"{places[name]} is another text than the one that was run; the figures are drawn with the new one"
-        for name in places
-        if shelf.texts[name] != texts.get(name)
+def _shelf(manifest: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
+    """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
+    shelf, _ = library(given)
+    texts, files = manifest.get("plan", {}).get("texts", {}), manifest["identity"].get("files", ())
+    carried = {name: text for name, text in texts.items() if name in files}
+    for name, path in shelf.files.items():
+        require(name in carried, f"--file {path}: this run used {', '.join(f'{n}.py' for n in carried) or 'no file'}.")
+    changed = [
+        f"{path} is another text than the one that was run; the figures are drawn with the new one"
+        for name, path in shelf.files.items()
+        if shelf.texts[name] != carried[name]
     ]
+    missing = {name: text for name, text in carried.items() if name not in shelf.files}
+    if not trust:
+        return shelf, changed, missing
+    papers = {**shelf.papers, **{name: user_paper(name, text) for name, text in missing.items()}}
+    return Library(papers, shelf.texts, {**shelf.files, **{name: f"{name}.py" for name in missing}}), changed, {}
+
+
+def _as_they_are(directory: Path, kind: str, untrusted: Mapping[str, str]) -> tuple[list[Path], list[str]]:
+    """The figures that a run has drawn by a file's own code, and how to have them drawn again."""
+    found, notes = [], []
+    for name, text in untrusted.items():
+        found += sorted((directory / "figures" / name).glob(f"*.{kind}"))
+        notes.append(
+            f"{name}: as the run has drawn them. Drawing them again would execute {name}.py: say where yours is with "
+            f"--file PATH/{name}.py, or --trust to execute the {len(text.splitlines())} lines that the folder carries."
+        )
+    return found, notes
 
 
 def settings_of(identity: Mapping[str, Any], directory: Path, papers: Mapping[str, Paper]) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import datetime
+import functools
 import importlib.metadata
 import json
 import time
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ import xarray as xr
 from rich.console import Console
 
 from iclab.answers import SCHEMA
+from iclab.authoring.dependence import computing_part
 from iclab.authoring.paper import PROFILES, Paper, variants
-from iclab.devices import clock, prepare_jax
+from iclab.devices import clock, numerics, prepare_jax
 from iclab.errors import InputError, require
 from iclab.library import library, select
 from iclab.report.figures import draw
@@ -26,9 +29,10 @@ from iclab.report.page import Section, render_page
 from iclab.runs import status
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.judging import Judge, dry_run
-from iclab.runs.options import check_names, check_profile, override
+from iclab.runs.limits import refuse_too_large
+from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
-from iclab.runs.store import MANIFEST, Store, read_manifest, source_digest
+from iclab.runs.store import MANIFEST, Store, as_json, checked, read_manifest, read_result, source_digest
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 
@@ -73,8 +77,7 @@ def reproduce(
     chosen = {statement.paper for statement in select(names, only=only, papers=shelf.papers)}
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_profile(profile)
-    count = PROFILES[profile].seeds if seeds is None else seeds
-    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    count = seed_count(seeds, profile)
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
@@ -94,8 +97,9 @@ def reproduce(
         paper.check(settings[paper.id])
         if paper.id in texts:  # built-in statements are held to their experiments by the tests
             dry_run(paper, settings[paper.id], [statement for statement in statements if statement.paper == paper.id])
+    named = names and not only and all(name in shelf.papers for name in names)
     identity = {
-        "ids": sorted(_id(statement) for statement in statements) if ids or only else [],
+        "ids": sorted(set(names) if named else {_id(statement) for statement in statements}) if ids or only else [],
         "profile": profile,
         "seeds": count,
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},
@@ -103,10 +107,11 @@ def reproduce(
         "save_models": save_models,
         "version": importlib.metadata.version("iclab"),
         "source": source_digest(),  # results of other code are never mixed in
+        "numerics": numerics(),
     }
-    places = {name: str(Path(shelf.files[name]).resolve()) for name in texts if name in shelf.files}
-    if texts:
-        identity |= {"texts": texts, "files": sorted(places)}
+    if texts:  # of a file, what its results depend on; the folder carries all of it
+        parts = {name: computing_part(text) if name in shelf.files else text for name, text in texts.items()}
+        identity |= {"texts": parts, "files": sorted(name for name in texts if name in shelf.files)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
@@ -114,8 +119,9 @@ def reproduce(
         papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
     )
     _same_files(directory, identity)
+    refuse_too_large(jobs)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
-    with resumable(console, directory), Store(directory, identity, {"places": places} if places else None) as store:
+    with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
@@ -208,7 +214,7 @@ def _judge_and_draw(
             took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
             run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
             entries.append(judge(statement, results) | run)
-    store.write_json(CLAIMS, {"schema": SCHEMA, "statements": entries})
+    store.keep(CLAIMS, as_json({"schema": SCHEMA, "statements": entries}))
     page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
@@ -227,8 +233,22 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
     if changed and {**before, "texts": None} == {**identity, "texts": None}:
         names = ", ".join(f"{name}.py" for name in changed)
         raise InputError(
-            f"{names} has changed since the run in {directory} was begun; choose another --out for the new one."
+            f"{names} has changed since the run in {directory} was begun, in what its results depend on; choose "
+            "another --out for the new one."
         )
+
+
+def open_run(directory: str | Path) -> Run:
+    """A finished run, from its folder: answers and results as they were written. Nothing in the folder is executed."""
+    place = Path(directory)
+    manifest = read_manifest(place)
+    require("grid" not in manifest["identity"], f"{place} is a sweep; open it with iclab.open_sweep.")
+    results = {}
+    for path in sorted((place / "results").rglob("*.nc")):
+        name = path.relative_to(place / "results").with_suffix("").as_posix()
+        if not name.startswith("pieces/"):
+            results[name] = read_result(path, manifest["fingerprint"])
+    return Run(place, read_claims(place), results)
 
 
 def read_claims(directory: Path) -> list[dict[str, Any]]:
@@ -236,17 +256,24 @@ def read_claims(directory: Path) -> list[dict[str, Any]]:
     path = directory / CLAIMS
     if not path.is_file():
         raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
+    content = checked(path)
+    require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
     try:
-        content = json.loads(path.read_text())
-        if isinstance(content, list):
-            raise InputError(f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
-        for entry in content["statements"]:
-            entry["id"], entry["answer"], entry["words"], entry["beyond"], entry["also_untrained"]
-            for reading in entry["readings"]:
-                for part in reading["parts"]:
-                    part["name"], part["rule"], part["outcome"], part["measured"], part["values"]
-        return list(content["statements"])
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, OSError) as error:
+        found = json.loads(content or b"")
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
+    require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
+    wrong = next(_schema().iter_errors(found), None)
+    if wrong is not None:
+        where = "/".join(map(str, wrong.absolute_path)) or "the file"
+        raise InputError(f"{path} is no {CLAIMS} of this version of iclab: {where}: {wrong.message[:200]}.")
+    return list(found["statements"])
+
+
+@functools.cache
+def _schema() -> Any:
+    """What claims.json looks like."""
+    import jsonschema
+
+    text = (resources.files("iclab.data") / "claims.schema.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(json.loads(text))

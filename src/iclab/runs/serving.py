@@ -7,23 +7,29 @@ folder.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import http.server
 import ipaddress
 import json
 import mimetypes
 import socket
+import sys
 import threading
 import time
 import urllib.parse
 from pathlib import Path
 from typing import Any
 
-from iclab.errors import InputError, require
+from iclab.errors import InputError, in_words, require
 from iclab.report.progress import render_progress
 from iclab.runs.status import read_status
 from iclab.runs.store import read_manifest
 
+# Pages say more strictly which of their scripts are run; nothing is fetched from elsewhere, whatever a folder holds.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+POLICY += "form-action 'none'; frame-ancestors 'none'; script-src "
+PATIENCE = 20.0  # seconds for a client to send its request or to take its answer
 SERVED = ("index.html", "claims.json", "manifest.json", "figures", "results", "models")
 EVERY = 0.5  # seconds between two looks at the folder
 ALIVE = 15.0  # seconds after which a silent connection is tried
@@ -38,6 +44,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, directory: Path, host: str = "127.0.0.1", port: int = 8765) -> None:
         self.directory = directory.resolve()
         identity = read_manifest(directory)["identity"]
+        require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
         require(
             "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
         )
@@ -63,6 +70,14 @@ class Server(http.server.ThreadingHTTPServer):
         host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away or is too slow is no news; what else went wrong is one line, and the next is
+        served.
+        """
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            sys.stderr.write(f"iclab: a request could not be answered: {in_words(error or Exception())}\n")
+
     def shutdown(self) -> None:
         """Stop, and let the open pages go."""
         self.stopped.set()
@@ -73,6 +88,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     server: Server
+    timeout = PATIENCE
     server_version = "iclab"
     sys_version = ""
 
@@ -121,16 +137,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        self._common_headers()
+        self._common_headers(scripts=kind.startswith("text/html"))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            with contextlib.suppress(OSError):  # the reader has gone
+                self.wfile.write(content)
 
-    def _common_headers(self) -> None:
+    def _common_headers(self, scripts: bool = False) -> None:
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
+        allowed = "'unsafe-inline'" if scripts else "'none'"
+        self.send_header("Content-Security-Policy", f"{POLICY}{allowed}")
 
     def _stream(self) -> None:
         """Server-sent events: "status" when the run has moved, "page" when there is another page to show."""

@@ -17,14 +17,13 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble
-from iclab.devices import prepare_jax
 from iclab.engine import Engine, Report, TrainingRequest, silent
 from iclab.errors import require
 from iclab.experiments import Lab, Trained
 from iclab.merging import side_by_side
 from iclab.planning import PlanningEngine
 from iclab.runs.checkpoints import KeptTraining
-from iclab.runs.jobs import same_source
+from iclab.runs.jobs import Here, require_same
 from iclab.runs.store import to_bytes
 from iclab.runs.sweep_target import Loaded, Target, load
 from iclab.settings import replaced
@@ -78,13 +77,12 @@ def compute(shard: Shard, engine: Engine, report: Report = silent) -> xr.Dataset
     return xr.concat(found, xr.Variable(POINT, list(shard.points)), join="outer", combine_attrs="drop")
 
 
-def compute_elsewhere(shard: Shard, digest: str) -> tuple[bytes, dict[str, bytes], float]:
+def compute_elsewhere(shard: Shard, run: Here) -> tuple[bytes, dict[str, bytes], float]:
     """On a worker: the shard's netCDF file, its trainings as files, and the seconds it took."""
-    same_source(digest)
-    prepare_jax()
+    require_same(run)
     began = time.perf_counter()
     kept: dict[str, bytes] = {}
-    engine = Engine(lambda name: KeptTraining(kept, name, along=False))
+    engine = Engine(lambda name: KeptTraining(kept, name, run.fingerprint, along=False))
     data = compute(shard, engine)
     return to_bytes(data), kept, time.perf_counter() - began
 
@@ -102,7 +100,7 @@ class ReplayEngine(PlanningEngine):
         structure = jax.tree.structure(request.shapes()[0])
         while first < count:
             found = self._kept(f"{request.name}.{first}").load()
-            require(found is not None, f"this run has kept no models of {request.name}.")
+            require(found is not None, f"this run has no undamaged models of {request.name}.")
             leaves, records = found  # type: ignore[misc]
             parts.append((jax.tree.unflatten(structure, leaves), records))
             first += len(leaves[0])

@@ -119,9 +119,20 @@ def read_status(directory: Path) -> dict[str, Any] | None:
     """
     try:
         status = json.loads((directory / STATUS).read_text(encoding="utf-8"))
-        return dict(status) | {"going": in_use(directory)}
-    except (OSError, ValueError, TypeError):
+        known = {name: kind(status[name]) for name, kind in (("what", str), ("fraction", float), ("left", str))}
+        entries = [_entry(entry) for entry in status["statements"]]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+    return known | {"statements": entries, "going": in_use(directory)}
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """A statement of the file, as far as a page shows it."""
+    if "/" not in entry["id"]:
+        raise ValueError("no id of a statement")
+    kept = {name: str(entry[name]) for name in ("id", "paper", "source", "statement", "rule", "state")}
+    kept |= {name: str(entry[name]) for name in ("answer", "words") if name in entry}
+    return kept | {"needs": int(entry["needs"]), "done": int(entry["done"])}
 
 
 def in_use(directory: Path) -> bool:

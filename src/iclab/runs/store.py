@@ -35,7 +35,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.ensemble import unstack
-from iclab.errors import InputError
+from iclab.errors import InputError, require
 from iclab.experiments import Trained
 from iclab.runs.checkpoints import Folder, KeptTraining
 
@@ -54,7 +54,7 @@ class Store:
     def __init__(self, directory: Path, identity: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
         self.directory = directory
         self.identity = dict(identity)
-        self.fingerprint = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
+        self.fingerprint = digest_of(self.identity)
         self.on_report: Callable[[str], None] = lambda text: None
         self._lock: int | None = None
         try:
@@ -72,8 +72,12 @@ class Store:
                     **environment(),
                     "plan": dict(plan or {}),
                 }
-                self.write_json(MANIFEST, about)
+                self.write_json(MANIFEST, about | {"digest": digest_of(about)})
             self.manifest = read_manifest(directory)
+            if plan and "texts" in plan and self.manifest["plan"] != plan:  # a file says other things about its results
+                about = {name: value for name, value in self.manifest.items() if name != "digest"} | {"plan": plan}
+                self.write_json(MANIFEST, about | {"digest": digest_of(about)})
+                self.manifest = read_manifest(directory)
         except InputError:
             self.close()
             raise
@@ -88,9 +92,7 @@ class Store:
         if path.exists() and any(not _own(found.name) for found in path.iterdir()):
             before = read_manifest(path)
             if before["fingerprint"] != self.fingerprint:
-                raise InputError(
-                    f"{path} holds another run ({describe(before['identity'])}); choose another --out or remove it."
-                )
+                raise InputError(f"{path} {other_run(before['identity'], self.identity)}; choose another --out.")
 
     def _take(self) -> None:
         """Lock the directory. The lock goes with the process, however it ends."""
@@ -124,6 +126,8 @@ class Store:
     def write(self, name: str, content: bytes) -> Path:
         """Write a file so that it is there whole or not at all."""
         target = self.directory / name
+        inside = target.resolve().is_relative_to(self.directory.resolve())
+        require(inside, f"{name!r} is no name for a file of a run: it lies outside of {self.directory}.")
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +149,7 @@ class Store:
 
     def write_json(self, name: str, content: Any) -> Path:
         """Write JSON; NaN is refused rather than written as something other readers cannot parse."""
-        return self.write(name, json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode())
+        return self.write(name, as_json(content))
 
     def keep(self, name: str, content: bytes) -> None:
         """Write a file and its checksum."""
@@ -154,13 +158,11 @@ class Store:
 
     def kept(self, name: str) -> bytes | None:
         """A file written with `keep`; None if it is not there whole. What is damaged is reported."""
-        target, checksum = self.directory / name, self.directory / f"{name}.sha256"
-        if not (target.exists() and checksum.exists()):
-            return None
-        content = target.read_bytes()
-        if hashlib.sha256(content).hexdigest() != checksum.read_text(errors="replace"):
-            self.on_report(f"{target} is damaged (its checksum is another); it is not used, the work is done again.")
-            return None
+        content = checked(self.directory / name)
+        if content is None and (self.directory / name).exists() and checksum_of(self.directory / name).exists():
+            self.on_report(
+                f"{self.directory / name} is damaged (its checksum is another); it is not used, the work is done again."
+            )
         return content
 
     def save_result(self, name: str, data: xr.Dataset, seconds: float) -> None:
@@ -173,7 +175,10 @@ class Store:
         content = self.kept(f"results/{name}.nc")
         if content is None:
             return None
-        loaded = from_bytes(content)
+        try:
+            loaded = from_bytes(content)
+        except (OSError, ValueError, KeyError):  # a right checksum of something else
+            loaded = xr.Dataset()
         if loaded.attrs.get("fingerprint") != self.fingerprint:
             self.on_report(
                 f"{self.directory / 'results' / name}.nc is of another run; it is not used, the work is done again."
@@ -183,7 +188,7 @@ class Store:
 
     def checkpoint(self, name: str) -> KeptTraining:
         """The place of a training of this run."""
-        return KeptTraining(self.trainings(), name, lambda text: self.on_report(text))
+        return KeptTraining(self.trainings(), name, self.fingerprint, lambda text: self.on_report(text))
 
     def trainings(self) -> MutableMapping[str, bytes]:
         """The checkpoints by file name."""
@@ -199,6 +204,11 @@ class Store:
         """
         for name, content in model_files(trained):
             self.write(f"models/{name}", content)
+
+
+def as_json(content: Any) -> bytes:
+    """JSON as it is written to files; NaN is refused."""
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode()
 
 
 def _flock(handle: int, tries: int = 5) -> None:
@@ -260,6 +270,37 @@ def letters_of(tree: Any) -> dict[str, np.ndarray]:
     return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
 
 
+def digest_of(content: Any) -> str:
+    """A digest of what can be written as JSON, however its keys are ordered."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def checksum_of(path: Path) -> Path:
+    """Where the checksum of a file is kept."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def checked(path: Path) -> bytes | None:
+    """A file whose checksum stands beside it and is right; None otherwise."""
+    try:
+        content, checksum = path.read_bytes(), checksum_of(path).read_text(errors="replace")
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == checksum.strip() else None
+
+
+def read_result(path: Path, fingerprint: str) -> xr.Dataset:
+    """A result of a run that is only read; a sentence if it is not what the run wrote."""
+    content = checked(path)
+    require(content is not None, f"{path} is damaged: its checksum is missing or another.")
+    try:
+        found = from_bytes(content or b"")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} cannot be read: it is no result of iclab.") from error
+    require(found.attrs.get("fingerprint") == fingerprint, f"{path} is of another run.")
+    return found
+
+
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of a run directory, or one sentence why there is none."""
     path = directory / MANIFEST
@@ -267,10 +308,27 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
     try:
         manifest = json.loads(path.read_text())
-        manifest["fingerprint"], manifest["identity"].items(), list(manifest["identity"].get("ids", []))
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        manifest["identity"].items(), list(manifest["identity"].get("ids", []))
+        whole = {name: value for name, value in manifest.items() if name != "digest"}
+        known = manifest["fingerprint"] == digest_of(manifest["identity"])
+        right = known and manifest.get("digest") == digest_of(whole)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read; nothing was touched.") from error
-    return manifest
+    require(right, f"{path} is damaged or was changed by hand (its digest is another); nothing was touched.")
+    return dict(manifest)
+
+
+def other_run(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What another run in the same folder is, and if it differs in numerics or in the version alone, how."""
+    different = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+    if different == {"numerics"}:
+        then, today = before.get("numerics") or {}, now.get("numerics") or {}
+        names = [name for name in then | today if then.get(name) != today.get(name)]
+        changed = ", ".join(f"{name} {then.get(name)}, now {today.get(name)}" for name in names)
+        return f"holds a run that computed with {changed}; the two are not mixed. Go on as it was begun"
+    if different and different <= {"version", "source"}:
+        return "holds a run of another version of iclab, whose results are not mixed with those of this one"
+    return f"holds another run ({describe(before)})"
 
 
 def describe(identity: Mapping[str, Any]) -> str:

@@ -15,16 +15,17 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from iclab.authoring.paper import PROFILES
-from iclab.devices import prepare_jax
+from iclab.authoring.dependence import computing_part
+from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
-from iclab.runs.jobs import answer
-from iclab.runs.options import check_names, grid_values, parse, points_of
+from iclab.runs.jobs import answer, here
+from iclab.runs.limits import require_room, require_time
+from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
 from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
@@ -69,30 +70,30 @@ def sweep(
         name: grid_values(loaded.settings, name, given if isinstance(given, str) else ",".join(map(str, given)))
         for name, given in grid.items()
     }
-    count = PROFILES[profile].seeds if seeds is None else seeds
-    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
+    count = seed_count(seeds, profile)
     points = points_of(values)
     settings = [settings_at(loaded, base, point) for point in points]
     prepare_jax()
     identity = {
-        "ids": [what.id], "text": what.source, "profile": profile, "seeds": count, "grid": values, "base": base,
-        "version": importlib.metadata.version("iclab"), "source": source_digest(),
+        "ids": [what.id], "text": computing_part(what.source), "profile": profile, "seeds": count,
+        "grid": values, "base": base,
+        "version": importlib.metadata.version("iclab"), "source": source_digest(), "numerics": numerics(),
     }  # fmt: skip
     directory = Path(out) if out is not None else Path(f"iclab-sweep-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     with resumable(console, directory):
         plan = kept_plan(directory)
         if plan is None:
             console.print(f"[dim]planning {len(points)} points[/]")
-            plan = _plan(loaded, settings, count, workers)
+            plan = _plan(loaded, settings, count, workers) | {"text": what.source}
         with Store(directory, identity, plan) as store:
-            shards = shards_of(identity, store.manifest["plan"]["shards"])
+            shards = shards_of(identity, store.manifest["plan"])
             console.print(
                 f"{what.id} over {', '.join(f'{name} ({len(v)})' for name, v in values.items())}, {count} seeds"
             )
             for line in plan["words"]:
-                console.print(f"  {line}", highlight=False)
+                console.print(f"  {line}", highlight=False, markup=False)
             _run(shards, store, executor, console)
-            finished = open_sweep(directory)
+            finished = open_sweep(directory, trust=True)  # what it carries was given to this very call
             _write_out(finished, store, measure, console)
     return finished
 
@@ -109,11 +110,13 @@ def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> 
     groups: dict[Any, list[int]] = {}
     asked: dict[Any, list[Asked]] = {}
     for number, point in enumerate(settings):
-        engine = PlanningEngine()
+        engine = PlanningEngine(functools.partial(require_room, f"point {number + 1} of the grid", 1.0))
         loaded.run(Lab(loaded.bench, point, range(seeds), engine=engine))
         key = tuple((part.program, part.members, part.steps) for part in engine.asked)
         groups.setdefault(key, []).append(number)
-        asked.setdefault(key, engine.asked)
+        if key not in asked:
+            require_time(f"point {number + 1} of the grid", 1.0, engine.asked)
+            asked[key] = engine.asked
     layout: list[list[int]] = []
     plans: list[Plan] = []
     largest = LARGEST.get(jax.default_backend(), 1024)
@@ -149,7 +152,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
                 store.save_result(shard.name, data, time.perf_counter() - began)
                 progress.end(shard.name, duration(time.perf_counter() - began))
             return
-        waiting = {executor.submit(compute_elsewhere, shard, source_digest()): shard for shard in pending}
+        waiting = {executor.submit(compute_elsewhere, shard, here(store.fingerprint)): shard for shard in pending}
         try:
             for future in concurrent.futures.as_completed(waiting):
                 shard = waiting[future]

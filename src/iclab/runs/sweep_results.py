@@ -22,7 +22,7 @@ from iclab.experiments import Trained
 from iclab.runs.checkpoints import Folder, KeptTraining
 from iclab.runs.options import points_of
 from iclab.runs.shards import POINT, Shard, trainings
-from iclab.runs.store import read_manifest
+from iclab.runs.store import checksum_of, read_manifest
 from iclab.runs.sweep_target import Target
 
 
@@ -33,6 +33,8 @@ class Sweep:
     directory: Path
     grid: dict[str, list[Any]]
     shards: tuple[Shard, ...]
+    fingerprint: str
+    trusted: bool = False
 
     @functools.cached_property
     def data(self) -> xr.Dataset:
@@ -45,15 +47,8 @@ class Sweep:
         found = []
         for shard in self.shards:
             path = self.directory / "results" / f"{shard.name}.nc"
-            checksum = path.with_name(f"{path.name}.sha256")
-            if not (path.exists() and checksum.exists()):
-                continue
-            with path.open("rb") as file:
-                whole_file = hashlib.file_digest(file, "sha256").hexdigest() == checksum.read_text(errors="replace")
-            require(
-                whole_file, f"{path} is damaged; the same `iclab sweep` with --out {self.directory} computes it again."
-            )
-            found.append(xr.open_dataset(path, engine="h5netcdf", **chunks))
+            if path.exists() and checksum_of(path).exists():
+                found.append(self._shard(path, chunks))
         require(bool(found), f"{self.directory} has no finished shard yet.")
         whole = xr.concat(found, POINT, join="outer", combine_attrs="drop") if len(found) > 1 else found[0]
         points = points_of(self.grid)
@@ -61,6 +56,21 @@ class Sweep:
         for name in self.grid:
             require(name not in whole.dims, f"the swept setting {name} has the name of a dimension of the results.")
         return _unfold(whole, self.grid)
+
+    def _shard(self, path: Path, chunks: Mapping[str, Any]) -> xr.Dataset:
+        """The results of a shard, if they are what this sweep wrote."""
+        again = f"the same `iclab sweep` with --out {self.directory} computes it again."
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            require(digest == checksum_of(path).read_text(errors="replace").strip(), f"{path} is damaged; {again}")
+            found = xr.open_dataset(path, engine="h5netcdf", **chunks)
+        except (OSError, ValueError, KeyError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path} cannot be read; {again}") from error
+        require(found.attrs.get("fingerprint") == self.fingerprint, f"{path} is of another sweep; {again}")
+        return found
 
     def select(self, *, seed: int, training: str | None = None, setting: str | None = None, **point: Any) -> Any:
         """The trained model of one point and seed: an ordinary model, ready to be called on a prompt.
@@ -86,6 +96,12 @@ class Sweep:
     def trained(self, training: str | None = None, **point: Any) -> Trained:
         """The whole training of one point: models of all its settings and seeds, recipes, history."""
         number = self._number(point)
+        source = self.shards[0].target.source
+        require(
+            self.trusted or not source,
+            f"models of this sweep are made by the file that it was made from, which {self.directory} carries "
+            f"({len(source.splitlines())} lines). iclab.open_sweep(..., trust=True) executes it.",
+        )
         shard = next(shard for shard in self.shards if number in shard.points)
         found = trainings(shard, number, self._kept())
         names = list(found)
@@ -115,7 +131,7 @@ class Sweep:
             raise InputError(f"{self.directory} is open for reading only.")
 
         files = Folder(self.directory / "trainings", refuse)
-        return lambda name: KeptTraining(files, name)
+        return lambda name: KeptTraining(files, name, self.fingerprint)
 
 
 def _equal(value: Any, wanted: Any) -> bool:
@@ -134,23 +150,25 @@ def _unfold(data: xr.Dataset, grid: Mapping[str, list[Any]]) -> xr.Dataset:
     return xr.Dataset(variables, {**own, **grid})
 
 
-def open_sweep(directory: str | Path) -> Sweep:
-    """The sweep in a folder."""
+def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
+    """The sweep in a folder. Results are data; `select` needs the code of the experiment, and where that came from a
+    user's file, the folder carries it: it is executed only with `trust`.
+    """
     manifest = read_manifest(Path(directory))
     identity, plan = manifest["identity"], manifest.get("plan", {})
-    if "grid" not in identity or "shards" not in plan:
+    if "grid" not in identity or not {"shards", "text"} <= set(plan):
         raise InputError(f"{directory} is no sweep; `iclab sweep` writes one.")
-    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan["shards"]))
+    return Sweep(Path(directory), identity["grid"], shards_of(identity, plan), manifest["fingerprint"], trust)
 
 
-def shards_of(identity: Mapping[str, Any], layout: list[list[int]]) -> tuple[Shard, ...]:
+def shards_of(identity: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[Shard, ...]:
     """The shards of a sweep from what its manifest says."""
     points = points_of(identity["grid"])
-    target = Target(identity["ids"][0], identity["text"])
+    target = Target(identity["ids"][0], plan["text"])
     return tuple(
         Shard(
             number, target, identity["profile"], identity["base"], {place: points[place] for place in places},
             tuple(range(identity["seeds"])),
         )
-        for number, places in enumerate(layout)
+        for number, places in enumerate(plan["shards"])
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from importlib import resources
 from pathlib import Path
@@ -27,6 +28,7 @@ def write(kind: str, name: str, folder: Path) -> Path:
         bool(re.fullmatch(r"[A-Za-z][\w-]*", stem)),
         f"{name!r} is no name for a file of claims; use letters, digits, - and _, a letter first.",
     )
+    require(not keyword.iskeyword(stem), f"{name!r} is a word of Python itself; choose another name.")
     path = folder / f"{stem}.py"
     try:
         with path.open("x", encoding="utf-8") as file:

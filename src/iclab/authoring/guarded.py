@@ -1,0 +1,79 @@
+"""Code of a user's file, run so that what goes wrong in it is one sentence with the file and the line.
+
+The frames of the file itself are kept for below the sentence; those of iclab are left out. An exit inside a file is an
+error like any other: a run that ended half-way must not look as if it had succeeded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from iclab.errors import InputError, in_words, line_in, require
+from iclab.experiments import NoSeedsError
+
+SHOWN = 4  # frames of the file, the innermost ones
+UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^$")
+
+
+class _LeftError(Exception):
+    """A file called `os._exit`."""
+
+
+@contextlib.contextmanager
+def guarded(file: str, what: str = "") -> Iterator[None]:
+    """Errors of this file's code as an `InputError` that says where; `what` says in which part of it."""
+    process, leave = os.getpid(), os._exit
+
+    def refused(status: int) -> None:
+        if os.getpid() != process:  # a child that was forked leaves as it likes
+            leave(status)
+        raise _LeftError(f"os._exit({status})")
+
+    os._exit = refused  # type: ignore[assignment]
+    try:
+        yield
+    except (InputError, NoSeedsError, MemoryError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        said = f"it calls sys.exit({error.code})" if isinstance(error, SystemExit) else in_words(error)
+        inside = f", in {what}" if what else ""
+        found = InputError(f"{file}{line_in(file, error)}{inside}: {said}")
+        found.frames = frames_of(file, error)
+        raise found from error
+    finally:
+        os._exit = leave
+
+
+def frames_of(file: str, error: BaseException) -> str:
+    """The frames of this file, as a traceback prints them."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return "".join(traceback.format_list(own[-SHOWN:])).rstrip()
+
+
+def guard(file: str, what: str, function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
+    """The function, guarded if it is of a user's file; `kind` is what it must return."""
+    if not file.endswith(".py"):
+        return function
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **named: Any) -> Any:
+        with guarded(file, what):
+            found = function(*arguments, **named)
+        if kind is not None:
+            wanted = f"{kind.__module__.partition('.')[0]} {kind.__name__}"
+            require(isinstance(found, kind), f"{file}: {what} must return an {wanted}, not {type(found).__name__}.")
+        return found
+
+    return run
+
+
+def require_name(file: str, what: str, name: Any) -> None:
+    """Names become names of files: words without slashes, not hidden, not empty, not too long."""
+    usable = isinstance(name, str) and not UNSAFE.search(name) and len(name) <= 100
+    require(usable, f"{file}: {name!r} is no name for {what}; use a word of letters, digits, - and _.")

@@ -10,9 +10,9 @@ from iclab.papers.nonlinear_icl.explorer import explore
 from iclab.papers.nonlinear_icl.figures import figures, tables
 from iclab.papers.nonlinear_icl.gpt2 import experiments as deep
 from iclab.papers.nonlinear_icl.laws import experiments as rates
-from iclab.papers.nonlinear_icl.lemmas import experiments as lemmas
+from iclab.papers.nonlinear_icl.lemmas import experiments as lucky
 from iclab.papers.nonlinear_icl.settings import check, settings, symbols, unstated
-from iclab.papers.nonlinear_icl.sizes import experiments as sizes
+from iclab.papers.nonlinear_icl.sizes import experiments as by_size
 from iclab.papers.nonlinear_icl.theory import theorems
 
 title = "How do nonlinear Transformers learn and generalize in in-context learning?"
@@ -21,7 +21,7 @@ equation = (
     r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
     r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)"
 )
-experiments = one_layer | deep | rates | sizes | lemmas
+experiments = one_layer | deep | rates | by_size | lucky
 
 __all__ = ["check", "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols"]
 __all__ += ["tables", "theorems", "title", "unstated"]

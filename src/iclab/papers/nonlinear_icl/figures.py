@@ -11,12 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.authoring import Custom, Dots, Lines, Results, Table, curve, law_table, measured, picture, threshold
+from iclab.authoring import Custom, Dots, Law, Lines, Results, Table, curve, law_table, measured, picture, threshold
 from iclab.authoring.pictures import Data
 from iclab.drawing import COLOURS, boundary_map, heads_by_layer
 from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl.experiments import TASK_PATTERNS
-from iclab.papers.nonlinear_icl.laws import LAWS, PHASE
+from iclab.papers.nonlinear_icl.laws import LAWS, PHASE, WIDTHS
 from iclab.papers.nonlinear_icl.settings import Settings
 from iclab.papers.nonlinear_icl.sizes import PARTS
 from iclab.papers.nonlinear_icl.statements import DOMAINS, epsilon
@@ -26,7 +26,6 @@ WORDS = {"error": "0-1 error", "hinge": "hinge loss"}
 BOUNDS = {"error": UNIT, "hinge": (0.0, np.inf)}
 PHASES = {"phase-guaranteed": "(9) error, as assumed", "phase": "(9) error, examples drawn"}
 GPT2 = {"fixed": "GPT-2, contexts of one length", "varied": "GPT-2, of several lengths"}
-WIDE = {"1/m": "rate-width@inside", "1/√m": "rate-width-root@inside"}
 SHARE: dict[str, Any] = {"bounds": UNIT, "limits": (0, 1.02), "dots": False}
 
 
@@ -70,13 +69,18 @@ def _losses(name: str) -> Lines:
     return Lines(f"Loss at several B, {where}", data, "epsilon", x="ε = √(log M1 / B)", dashed=("ε",))
 
 
+def _widths() -> dict[str, Law]:
+    """(10) in M1, at the settings of the reading "inside"."""
+    return {
+        words: dataclasses.replace(law, experiment=f"{law.experiment}@inside", dim=law.over)
+        for words, law in WIDTHS.items()
+    }
+
+
 def thm33(results: Results, s: Settings) -> Figure:
     """Theorem 3.3: loss and error of every seed; iterations against α, β, η and M1; errors over α' and l_ts."""
     laws = [LAWS[name].panel(f"(10) in {name}") for name in ("α", "β", "η")]
-    laws += [
-        dataclasses.replace(LAWS["M1"], experiment=name, dim="patterns").panel(f"(10) in M1, m = M1² log M1, a = ±{a}")
-        for a, name in WIDE.items()
-    ]
+    laws += [law.panel(f"(10) in M1, {words}") for words, law in _widths().items()]
     maps = [Custom(title, (name,), functools.partial(_phase, name)) for name, title in PHASES.items()]
     return picture(results, *_domains(s), *laws, *maps, width=3.8, columns=3)
 
@@ -291,7 +295,7 @@ def gpt2_training(results: Results, s: Settings) -> Figure:
 
 def _heads(domain: str, axis: Axes, results: Results) -> None:
     heads_by_layer(axis, results["gpt2-training"][f"{domain}_attention_same"].sel(setting="fixed"))
-    threshold(axis, 0.9, "0.9")
+    threshold(axis, 0.5, "0.5")
     axis.set(ylim=(0, 1.02), xlabel="training step", ylabel="mass on the query's pattern")
     axis.legend(ncols=2, fontsize=7)
 
@@ -301,7 +305,7 @@ def gpt2_attention(results: Results, s: Settings) -> Figure:
     shown: list[Lines | Custom] = []
     for domain, words in DOMAINS.items():
         mass, y = measured("training", f"{domain}_attention_same"), "mass on the query's pattern"
-        shown.append(Lines(f"One layer, {words}", mass, "step", y=y, rules={"0.9": 0.9}, **SHARE))
+        shown.append(Lines(f"One layer, {words}", mass, "step", y=y, rules={"0.5": 0.5}, **SHARE))
         shown.append(Custom(f"GPT-2, {words}", ("gpt2-training",), functools.partial(_heads, domain)))
     return picture(results, *shown, width=3.6)
 
@@ -322,8 +326,7 @@ def gpt2_pruning(results: Results, s: Settings) -> Figure:
 def rates(results: Results, s: Settings) -> Table:
     """All laws by all criteria."""
     laws = {f"thm3.3 in {name}": LAWS[name] for name in ("α", "β", "η")} | {"fig6a": LAWS["6a"], "rem3.5": LAWS["3.5"]}
-    for a, name in WIDE.items():
-        laws[f"thm3.3 in M1, a = ±{a}"] = dataclasses.replace(LAWS["M1"], experiment=name, dim="patterns")
+    laws |= {f"thm3.3 in M1, {words}": law for words, law in _widths().items()}
     return law_table(laws, results)
 
 

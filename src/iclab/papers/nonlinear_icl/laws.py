@@ -28,7 +28,7 @@ from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.experiments import asked, standard
 from iclab.papers.nonlinear_icl.prompts import Guaranteed, guaranteed
 from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain, place, recipe
-from iclab.papers.nonlinear_icl.sizes import WIDE_PATTERNS
+from iclab.papers.nonlinear_icl.sizes import PATTERNS, WIDE_PATTERNS
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = (1, 2, 3, 4, 6, 9)  # l_tr of Fig. 6
@@ -57,10 +57,6 @@ LAWS = {
         "rate-step", "step_size", (0.25, 0.5, 1.0, 2.0), "η", -1.0, on=(1.0, 2.0), dim="step_size",
         towards="small", rivals={"η^(-1/2)": -0.5, "η⁻²": -2.0},
     ),
-    "M1": Law(
-        "rate-width", "relevant_patterns", WIDE_PATTERNS, "M1", 0.0, on=(6.0, 8.0), dim="patterns", along="time",
-        what="iterations over (10)", rivals={"as m/M1, (45) at a = m": 1.0},
-    ),
     "6a": Law(
         "rate-length", "matching_fraction", LENGTH_FRACTIONS, "α", -1.0, on=(0.6, 1.0), dim="fraction", side="both",
         affine=True, criteria=SMALL, variable="error", along="length", what="training examples",
@@ -72,6 +68,16 @@ LAWS = {
         rivals={"α'^(-1/2)": -0.5, "α'⁻²": -2.0},
     ),
 }  # fmt: skip
+_SIZES = Law(
+    "sizes", "relevant_patterns", PATTERNS, "M1", 0.0, on=(6.0, 8.0), dim="patterns", along="time",
+    what="iterations over (10)",
+)  # fmt: skip
+_WIDE = dataclasses.replace(_SIZES, experiment="rate-width", values=WIDE_PATTERNS)
+WIDTHS = {  # (10) in M1 depends on m, and on the size of the readout
+    "m the same": _SIZES,
+    "m = M1² log M1, a = ±1/m": _WIDE,
+    "m = M1² log M1, a = ±1/√m": dataclasses.replace(_WIDE, experiment="rate-width-root"),
+}
 LAWS["6b"] = dataclasses.replace(LAWS["α"], side="both", affine=True)  # "linear in α^(-2/3)"
 
 

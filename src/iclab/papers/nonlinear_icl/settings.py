@@ -227,7 +227,7 @@ def symbols(s: Settings) -> theory.Symbols:
 
 
 _long = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=4_000)
-_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "size_constant": 2, "width_constant": 45}
+_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "size_constant": 45, "width_constant": 45}
 _short |= {"record_every": 20, "baseline_prompts": 2}
 settings = {
     "smoke": Settings(**_short, prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke()),

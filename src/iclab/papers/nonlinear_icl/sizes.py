@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Prompt, errors, hinge
+from iclab.authoring import Experiment, Lab, Member, Prompt, Trained, errors, hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl import theory
@@ -30,6 +30,7 @@ from iclab.probes.norms import responses
 PATTERNS = (6, 8, 12, 20)  # M1
 WIDE_PATTERNS = (6, 8, 12, 16)  # M1 where m = M1² log M1
 BATCHES = (32, 64, 128, 256)  # B
+PARTS = ("feature", "label")  # of a neuron
 TIMES = np.geomspace(0.05, 1.0, 30)  # records, as parts of T
 
 
@@ -42,6 +43,20 @@ def sized(s: Settings, count: int, cycles: int) -> Settings:
         task_shifts=cycles,
     )  # fmt: skip
     return dataclasses.replace(inside, steps=round(theory.iterations(symbols(inside), s.size_constant).value))
+
+
+def records(s: Settings) -> list[int]:
+    """The steps 0, ..., T at which a training is recorded."""
+    steps = [0]
+    for part in TIMES:
+        steps.append(max(steps[-1] + 1, math.ceil(s.steps * part)))
+    return steps
+
+
+def in_units(trained: Trained, constant: float) -> xr.DataArray:
+    """The training loss along t over (10), where T is `constant` times (10): the same times at every size."""
+    loss = trained.history["training_loss"].isel(setting=0, drop=True)
+    return loss.assign_coords(step=[0.0, *(constant * TIMES)]).rename(step="time")
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
@@ -70,21 +85,19 @@ def neuron_groups(record: xr.Dataset) -> dict[str, xr.DataArray]:
     return found | {f"{part}_off": (1 - record[f"{part}_cosine"]).where(large).max("neuron") for part in PARTS}
 
 
-PARTS = ("feature", "label")
-
-
 def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
-    """One M1: what the trained model is like."""
+    """One M1: the loss along training, and what the trained model is like."""
     s = sized(lab.settings, count, count - 2 if most else 1)
     mixtures = out_of_domain(s, LARGEST_SUM, s.test_matching_fraction, s.train_length, s.train_length)
     made = {"size": dataclasses.replace(recipe(s), watched=(mixtures,))}
-    trained = lab.train(f"sizes{'-most' * most}-{count}", made, [0, s.steps], (observe,))
+    trained = lab.train(f"sizes{'-most' * most}-{count}", made, records(s), (observe,))
     fraction, found = s.test_matching_fraction, []
     for domain in DOMAINS:  # one by one: their worlds have tables of different sizes
         world = guaranteed(place(s, domain, fraction, s.test_length), fraction)
         found.append(lab.evaluate(trained, domain, _answers, world, prompts=lab.settings.trend_prompts))
     last = trained.history.isel(setting=0, step=-1, drop=True)
     more = {name: last[name] for name in last if str(name).startswith(("in_", "out_"))} | neuron_groups(last)
+    more |= {"training_loss": in_units(trained, lab.settings.size_constant)}
     return xr.concat(found, xr.Variable("domain", list(DOMAINS))).isel(setting=0, drop=True).assign(more)
 
 
@@ -99,20 +112,20 @@ def by_patterns(most: bool) -> Callable[[Lab], xr.Dataset]:
     return run
 
 
-def by_width(name: str, power: float, step_size: float) -> Callable[[Lab], xr.Dataset]:
-    """Trainings at several M1 with m = M1² log M1; a = ±m^(-power)."""
+def by_width(name: str, power: float, step_size: float, part: float) -> Callable[[Lab], xr.Dataset]:
+    """Trainings at several M1 with m = M1² log M1; a = ±m^(-power), and T a `part` of `width_constant` times (10)."""
 
     def run(lab: Lab) -> xr.Dataset:
         found, counts = [], WIDE_PATTERNS[: lab.settings.rate_programs]
         for count in counts:
             wide = dataclasses.replace(lab.settings, neurons=math.ceil(count**2 * math.log(count)), batch=64)
-            s = sized(dataclasses.replace(wide, readout_power=power, size_constant=wide.width_constant), count, 1)
+            s = sized(
+                dataclasses.replace(wide, readout_power=power, size_constant=part * wide.width_constant), count, 1
+            )
             own = dataclasses.replace(s, step_size=step_size, steps=round(s.steps / step_size))
             made = {"width": dataclasses.replace(recipe(own), watched=())}
-            times = [0.0, *(s.size_constant * TIMES)]
-            record_at = [0, *(math.ceil(own.steps * part) for part in TIMES)]
-            history = lab.train(f"{name}-{count}", made, record_at).history.isel(setting=0, drop=True)
-            found.append(history[["training_loss"]].assign_coords(step=times).rename(step="time"))
+            trained = lab.train(f"{name}-{count}", made, records(own))
+            found.append(in_units(trained, s.size_constant).to_dataset())
         return xr.concat(found, xr.Variable("patterns", list(counts)))
 
     run.__doc__ = f"Trainings at several M1 with m = M1² log M1 and a = ±m^(-{power:g}), along t over (10)."
@@ -138,7 +151,7 @@ def batches(lab: Lab) -> xr.Dataset:
 experiments = {
     "sizes": Experiment(by_patterns(most=False), cost=20),
     "sizes-most": Experiment(by_patterns(most=True), cost=20),
-    "rate-width": Experiment(by_width("rate-width", 1.0, 1.0), cost=15),
-    "rate-width-root": Experiment(by_width("rate-width-root", 0.5, 0.25), cost=15),
+    "rate-width": Experiment(by_width("rate-width", 1.0, 1.0, 1.0), cost=15),
+    "rate-width-root": Experiment(by_width("rate-width-root", 0.5, 0.25, 0.1), cost=8),
     "batches": Experiment(batches, cost=10),
 }

@@ -65,8 +65,7 @@ def _losses(name: str) -> Lines:
     loss = measured(name, "hinge")
     data = {words: loss.sel(domain=domain) for domain, words in DOMAINS.items()}
     data["ε"] = loss.sel(domain="in") * 0 + loss.coordinate("epsilon")
-    where = name.partition("@")[2] or "as stated"
-    return Lines(f"Loss at several B, {where}", data, "epsilon", x="ε = √(log M1 / B)", dashed=("ε",))
+    return Lines(f"Loss at several B, {name.partition('@')[2]}", data, "epsilon", x="ε = √(log M1 / B)", dashed=("ε",))
 
 
 def _widths() -> dict[str, Law]:
@@ -87,7 +86,7 @@ def thm33(results: Results, s: Settings) -> Figure:
 
 def thm34(results: Results, s: Settings) -> Figure:
     """Theorem 3.4: losses in and out of domain against ε, for one and for four cycles of tasks; the loss over S_1."""
-    losses = [_losses(name) for name in ("batches", "batches@inside", "batches@inside,U=4")]
+    losses = [_losses(name) for name in ("batches@inside", "batches@inside,U=4")]
     runs = {"U = 1": "sums@inside", "U = 4": "sums@inside,U=4"}
     data = {words: measured(name, "hinge") for words, name in runs.items() if name in results}
     sums = [Lines("Loss against S_1", data, "total", x="S₁ = a + b", marks={"S₁ = 1": 1.0})] if data else []

@@ -29,7 +29,7 @@ from iclab.probes.norms import responses
 
 PATTERNS = (6, 8, 12, 20)  # M1
 WIDE_PATTERNS = (6, 8, 12, 16)  # M1 where m = M1² log M1
-BATCHES = (32, 64, 128, 256)  # B
+BATCHES = (16, 32, 64, 128)  # B
 PARTS = ("feature", "label")  # of a neuron
 TIMES = np.geomspace(0.05, 1.0, 30)  # records, as parts of T
 

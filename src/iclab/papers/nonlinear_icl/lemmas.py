@@ -10,15 +10,16 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Int, Key
 
-from iclab.authoring import UNIT, Experiment, Lab, Member, Part, Scaling, Statement, measured
+from iclab.authoring import UNIT, Experiment, Lab, Member, Part, Statement, measured
 from iclab.kinds import above
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.settings import Settings, recipe
-from iclab.papers.nonlinear_icl.statements import CYCLES, INSIDE, SIDES
+from iclab.papers.nonlinear_icl.statements import CYCLES, INSIDE, SIDES, in_patterns, over_patterns
 
 EXAMPLES = 64  # prompts on which neurons are looked at, the same at every record
 MOMENTS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)  # of T
-SEEN = "Asked since the third version; how queries and keys respond had been seen at M1 = 6, 8, 11 and 16."
+RESPONSES = ("rival", "stranger", "noise")
+SEEN = "Asked since the third version; how queries and keys respond had been seen, here up to M1 = 12 with two seeds."
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
@@ -73,18 +74,17 @@ def lucky(lab: Lab) -> xr.Dataset:
 
 
 def _ratios() -> list[Part]:
-    """(28), (29) and (30): responses to bare patterns over the own one's growth."""
+    """(28), (29) and (30): responses to bare patterns over the own one's."""
     found = []
     for side in SIDES:
         kept = measured("sizes", f"in_{side}_kept")
-        for words, name, readings in (
-            ("(28) a pattern of the same task", "rival", ("inside", "inside,U=4")),
-            ("(29) another relevant pattern", "stranger", ("inside",)),
-            ("(30) an irrelevant pattern", "noise", ("inside", "inside,U=4")),
-        ):
-            ratio = measured("sizes", f"in_{side}_{name}") / kept
-            rule = Scaling("patterns", -1.0, "M1", scale=1.0)
-            found.append(Part(f"{words} over the own, {side}", ratio, rule, readings=readings))
+        rival, stranger, noise = (measured("sizes", f"in_{side}_{name}") / kept for name in RESPONSES)
+        others = in_patterns(f"(29) another relevant pattern over the own, {side}", stranger, -1.0, 1.0)
+        found += [
+            in_patterns(f"(28) a pattern of the same task over the own, {side}", rival, -1.0, 1.0),
+            dataclasses.replace(others, readings=("inside",)),
+            over_patterns(f"(30) an irrelevant pattern over the own, times M2, {side}", noise, 1.0),
+        ]
     return found
 
 

@@ -1,9 +1,10 @@
 """nonlinear-icl at several sizes: M1 for what the theorems say of it, B for the losses O(ε).
 
-Over M1 = 6, 8, 12, 20 models are trained with η = 1, M2 = M1 and the same m, for the same multiple of T in (10), so
-that M1 alone moves; on M1 tasks (U = 1), or on almost all there are (U = M1 - 2). All hypotheses of Theorem 3.3 are
-met, (i) on m with a hidden constant of 1/4. How long training takes depends on m, so (10) itself is asked with m = M1²
-log M1, the smallest that (i) allows, and up to M1 = 16, to save time.
+Over M1 every hypothesis of Theorem 3.3 is met with a constant of 1: m = M1² log M1, the smallest that (i) allows, M2 =
+M1, η <= 1, and T the same multiple of (10), so that M1 alone moves. That takes the readout a = ±1/√m of Algorithm 1:
+with the ±1/m of Section 2.3 training takes about as long as m is large, which (10) does not allow for. Neurons, whose
+norms depend on a, and (10) itself are looked at with ±1/m, up to M1 = 16. The number of training tasks is M1 (U = 1) or
+almost all there are (U = M1 - 2).
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ from iclab.probes.neurons import neuron_directions
 from iclab.probes.norms import responses
 
 PATTERNS = (6, 8, 12, 20)  # M1
-WIDE_PATTERNS = (6, 8, 12, 16)  # M1 where m = M1² log M1
+FEWER_PATTERNS = (6, 8, 12, 16)  # M1 where a = ±1/m
 BATCHES = (16, 32, 64, 128)  # B
+ROOT_STEP = 0.25  # η where a = ±1/√m
 PARTS = ("feature", "label")  # of a neuron
 TIMES = np.geomspace(0.05, 1.0, 30)  # records, as parts of T
 
 
-def sized(s: Settings, count: int, cycles: int) -> Settings:
-    """Settings at M1 = `count` with η = 1 and M2 = M1; T is `size_constant` times (10)."""
+def sized(s: Settings, count: int, cycles: int, *, root: bool) -> Settings:
+    """Settings at M1 = `count` that meet the hypotheses; a is ±1/√m, or ±1/m, and T its multiple of (10)."""
     features, labels = 2 * max(PATTERNS), 20
     inside = dataclasses.replace(
         s, relevant_patterns=count, irrelevant_patterns=count, feature_dimension=features, label_dimension=labels,
-        key_width=max(s.key_width, features), value_width=max(s.value_width, features + labels), step_size=1.0,
-        task_shifts=cycles,
+        key_width=max(s.key_width, features), value_width=max(s.value_width, features + labels),
+        neurons=math.ceil(count**2 * math.log(count)), readout_power=0.5 if root else 1.0,
+        step_size=ROOT_STEP if root else 1.0, batch=s.batch if root else s.batch // 2, task_shifts=cycles,
     )  # fmt: skip
-    return dataclasses.replace(inside, steps=round(theory.iterations(symbols(inside), s.size_constant).value))
+    constant = s.root_constant if root else s.size_constant
+    return dataclasses.replace(inside, steps=round(theory.iterations(symbols(inside), constant).value))
 
 
 def records(s: Settings) -> list[int]:
@@ -60,34 +64,41 @@ def in_units(trained: Trained, constant: float) -> xr.DataArray:
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """Responses of queries and keys in the worst case, in and out of domain, and the neurons."""
-    record = neuron_directions(model, member.world)
+    """Responses of queries and keys in the worst case, in and out of domain."""
+    record: dict[str, Array] = {}
     for prefix, world in zip(DOMAINS, (member.world, *member.watched), strict=True):
         found = responses(model, world, member.world)
         record |= {f"{prefix}_{name}": value for name, value in found.items()}
     return record
 
 
+def observe_neurons(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
+    """What each neuron reads."""
+    return neuron_directions(model, member.world)
+
+
 def _answers(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
     return attention_mass(model, prompt) | dict(errors(hinge)(model, prompt))
 
 
-def neuron_groups(record: xr.Dataset) -> dict[str, xr.DataArray]:
-    """L and its complement: |L|/m, the norms on either side of the gap, and how far L is from (21) and (22)."""
+def neuron_groups(record: xr.Dataset, count: int) -> dict[str, xr.DataArray]:
+    """L and its complement: |L|/m, norms on either side of the gap, and the share of L with (21) and (22) at M2 = M1."""
     norms = record["neuron_norm"]
     large = norms > of.between(norms)
     found = {
-        "large_share": large.mean("neuron").where(norms.notnull().all("neuron")),
-        "large_norm": norms.where(large).min("neuron"),
+        "large_share": of.large_share(norms),
+        "large_norm": of.least_large(norms),
         "small_norm": norms.where(~large).max("neuron"),
         "typical_small_norm": norms.where(~large).median("neuron"),
     }
-    return found | {f"{part}_off": (1 - record[f"{part}_cosine"]).where(large).max("neuron") for part in PARTS}
+    return found | {
+        f"{part}_share": of.share_of_large(record[f"{part}_cosine"], norms, 1 - 1 / count) for part in PARTS
+    }
 
 
 def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
-    """One M1: the loss along training, and what the trained model is like."""
-    s = sized(lab.settings, count, count - 2 if most else 1)
+    """One M1: the loss along training, and how the trained model attends."""
+    s = sized(lab.settings, count, count - 2 if most else 1, root=True)
     mixtures = out_of_domain(s, LARGEST_SUM, s.test_matching_fraction, s.train_length, s.train_length)
     made = {"size": dataclasses.replace(recipe(s), watched=(mixtures,))}
     trained = lab.train(f"sizes{'-most' * most}-{count}", made, records(s), (observe,))
@@ -95,9 +106,8 @@ def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
     for domain in DOMAINS:  # one by one: their worlds have tables of different sizes
         world = guaranteed(place(s, domain, fraction, s.test_length), fraction)
         found.append(lab.evaluate(trained, domain, _answers, world, prompts=lab.settings.trend_prompts))
-    last = trained.history.isel(setting=0, step=-1, drop=True)
-    more = {name: last[name] for name in last if str(name).startswith(("in_", "out_"))} | neuron_groups(last)
-    more |= {"training_loss": in_units(trained, lab.settings.size_constant)}
+    more = dict(trained.history.isel(setting=0, step=-1, drop=True).data_vars)
+    more |= {"training_loss": in_units(trained, lab.settings.root_constant)}
     return xr.concat(found, xr.Variable("domain", list(DOMAINS))).isel(setting=0, drop=True).assign(more)
 
 
@@ -112,24 +122,17 @@ def by_patterns(most: bool) -> Callable[[Lab], xr.Dataset]:
     return run
 
 
-def by_width(name: str, power: float, step_size: float, part: float) -> Callable[[Lab], xr.Dataset]:
-    """Trainings at several M1 with m = M1² log M1; a = ±m^(-power), and T a `part` of `width_constant` times (10)."""
-
-    def run(lab: Lab) -> xr.Dataset:
-        found, counts = [], WIDE_PATTERNS[: lab.settings.rate_programs]
-        for count in counts:
-            wide = dataclasses.replace(lab.settings, neurons=math.ceil(count**2 * math.log(count)), batch=64)
-            s = sized(
-                dataclasses.replace(wide, readout_power=power, size_constant=part * wide.width_constant), count, 1
-            )
-            own = dataclasses.replace(s, step_size=step_size, steps=round(s.steps / step_size))
-            made = {"width": dataclasses.replace(recipe(own), watched=())}
-            trained = lab.train(f"{name}-{count}", made, records(own))
-            found.append(in_units(trained, s.size_constant).to_dataset())
-        return xr.concat(found, xr.Variable("patterns", list(counts)))
-
-    run.__doc__ = f"Trainings at several M1 with m = M1² log M1 and a = ±m^(-{power:g}), along t over (10)."
-    return run
+def by_width(lab: Lab) -> xr.Dataset:
+    """(10) at several M1 with a = ±1/m, along t over (10), and the neurons at the end."""
+    found, counts = [], FEWER_PATTERNS[: lab.settings.rate_programs]
+    for count in counts:
+        s = sized(lab.settings, count, 1, root=False)
+        made = {"width": dataclasses.replace(recipe(s), watched=())}
+        trained = lab.train(f"rate-width-{count}", made, records(s), (observe_neurons,))
+        groups = neuron_groups(trained.history.isel(setting=0, step=-1, drop=True), count)
+        loss = in_units(trained, lab.settings.size_constant)
+        found.append(xr.Dataset({"training_loss": loss} | groups))
+    return xr.concat(found, xr.Variable("patterns", list(counts)))
 
 
 def batches(lab: Lab) -> xr.Dataset:
@@ -151,7 +154,6 @@ def batches(lab: Lab) -> xr.Dataset:
 experiments = {
     "sizes": Experiment(by_patterns(most=False), cost=20),
     "sizes-most": Experiment(by_patterns(most=True), cost=20),
-    "rate-width": Experiment(by_width("rate-width", 1.0, 1.0, 1.0), cost=15),
-    "rate-width-root": Experiment(by_width("rate-width-root", 0.5, 0.25, 0.1), cost=8),
+    "rate-width": Experiment(by_width, cost=20),
     "batches": Experiment(batches, cost=10),
 }

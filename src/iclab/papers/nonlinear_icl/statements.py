@@ -18,6 +18,7 @@ from iclab.papers.nonlinear_icl.settings import Settings, symbols
 
 KINDS = "Bounds are read as bounds, with a measured constant, since the second version; results had been seen by then."
 SIZES = "Bounds are asked over several sizes since the third version, when their values at one size had been seen."
+ROOT = "M1 = 6 to 20 with m = M1² log M1, T = 12 times (10) and a = ±1/√m, as Algorithm 1 prints"
 SCOUTED = "Two seeds up to M1 = 12 had been seen before (19), (20) and (30) were asked for a constant of 1 as well."
 REGION = (
     "Fig. 3(B) had been seen before the rule in l_ts was written. Test prompts that are guaranteed what Section 3.2 "
@@ -91,7 +92,7 @@ def _pruning(s: Settings) -> list[Part]:
 
 
 def _components(s: Settings) -> list[Part]:
-    start, scale = s.initial_scale * s.pattern_strength, apply(of.root_log, measured("sizes", "large_share"))
+    start, scale = s.initial_scale * s.pattern_strength, apply(of.root_log, measured("sizes", "in_query_own"))
     found = []
     for domain, words in DOMAINS.items():
         for side in SIDES:
@@ -145,7 +146,8 @@ def statements(s: Settings) -> list[Statement]:
                 over_epsilon("(11) loss over unseen tasks / ε, largest over B", "in", ("inside",)),
                 Part("0-1 error over unseen tasks", error.sel(domain="in"), suffices(0.01), UNIT),
                 *(LAWS[name].part(f"(10) iterations in {name}", ("",)) for name in ("α", "β", "η")),
-                *(law.part(f"(10) iterations over (10), in M1, {words}", ("inside",)) for words, law in WIDTHS.items()),
+                *(law.part(f"(10) iterations over (10), in M1 with {words}", ("inside",))
+                  for words, law in WIDTHS.items()),
                 Part("(9) largest 0-1 error where l_ts >= 1/α'", worst["phase"], suffices(0.05), UNIT),
             ),
             (
@@ -155,7 +157,7 @@ def statements(s: Settings) -> list[Statement]:
             figure="thm3.3", table="rates", afterwards=REGION,
             ours=("0-1 error: below 0.01 at l_ts = 20, below 0.05 over all l_ts >= 1/α'",
                   "iterations needed: until the training loss on fresh prompts is below 0.1",
-                  "over M1: T = 100 times (10), M2 = M1; over η: m = 100"),
+                  "over M1: m = M1² log M1, M2 = M1; over η: m = 100"),
         ),
         Statement(
             "thm3.4", "Theorem 3.4", "Out of domain, on mixtures with coefficients of sum >= 1, the loss is O(ε) too.",
@@ -188,7 +190,7 @@ def statements(s: Settings) -> list[Statement]:
             "A constant fraction of neurons grows; removing the others changes little, removing these costs Ω(R).",
             (
                 *at_each(s, _pruning, STATED, INSIDE),
-                *(dataclasses.replace(in_patterns(f"(14) {words}", measured("sizes", name), power, 1.0, side),
+                *(dataclasses.replace(in_patterns(f"(14) {words}", measured("rate-width", name), power, 1.0, side),
                                       readings=("inside",))
                   for words, name, power, side in (
                       ("|L|/m", "large_share", 0.0, "lower"),
@@ -203,23 +205,23 @@ def statements(s: Settings) -> list[Statement]:
             "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other "
             "components are O(√log M1 (1/M1 + 1/M2)).",
             tuple(_components(s)), (INSIDE, CYCLES), figure="prop4.1", afterwards=f"{SIZES} {SCOUTED}",
-            ours=("directions are taken as unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
+            ours=(ROOT, "directions are taken as unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
                   "(17): what training added to δβ, as in (100)",
-                  "(19): the largest ratio to the bound; what is left there is gradient noise, which no M1 makes small"),
+                  "(19): the largest ratio to the bound; what is left there is gradient noise, for any M1"),
         ),
         Statement(
             "cor4.3", "Corollary 4.3",
             "Attention concentrates on contexts with the query's pattern: mass at least 1 - Θ(M1^-C) for any C > 1.",
             tuple(_concentration()), (INSIDE, CYCLES), figure="prop4.1", afterwards=f"{SIZES} {SCOUTED}",
-            ours=("C = 1, as in the proof, (78) and (92); what fails with C = 1 fails with any C > 1",),
+            ours=(ROOT, "C = 1, as in the proof, (78) and (92); what fails with C = 1 fails with any C > 1",),
         ),
         Statement(
             "prop4.5", "Proposition 4.5",
             "Neurons in L read all relevant patterns alike (21), and labels with the sign of their readout (22).",
             (
                 *at_each(s, _directions, STATED, INSIDE),
-                *(dataclasses.replace(in_patterns(f"{words}: largest 1 - cosine over L, in M1 = M2",
-                                                  measured("sizes", f"{part}_off"), -1.0, 1.0), readings=("inside",))
+                *(Part(f"{words}: share of L, least over M1 = M2", measured("rate-width", f"{part}_share").min("patterns"),
+                       above(0.95, "existence"), UNIT, ("inside",))
                   for words, part in (("(21)", "feature"), ("(22)", "label"))),
             ),
             (STATED, INSIDE), figure="fig2cd", afterwards=GAP,

@@ -82,7 +82,7 @@ def _answers(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
 
 
 def neuron_groups(record: xr.Dataset, count: int) -> dict[str, xr.DataArray]:
-    """L and its complement: |L|/m, norms on either side of the gap, and the share of L with (21) and (22) at M2 = M1."""
+    """L and its complement: |L|/m, norms on either side of the gap, the share of L with (21) and (22) at M2 = M1."""
     norms = record["neuron_norm"]
     large = norms > of.between(norms)
     found = {

@@ -220,8 +220,9 @@ def statements(s: Settings) -> list[Statement]:
             "Neurons in L read all relevant patterns alike (21), and labels with the sign of their readout (22).",
             (
                 *at_each(s, _directions, STATED, INSIDE),
-                *(Part(f"{words}: share of L, least over M1 = M2", measured("rate-width", f"{part}_share").min("patterns"),
-                       above(0.95, "existence"), UNIT, ("inside",))
+                *(Part(f"{words}: share of L, least over M1 = M2",
+                       measured("rate-width", f"{part}_share").min("patterns"), above(0.95, "existence"), UNIT,
+                       ("inside",))
                   for words, part in (("(21)", "feature"), ("(22)", "label"))),
             ),
             (STATED, INSIDE), figure="fig2cd", afterwards=GAP,

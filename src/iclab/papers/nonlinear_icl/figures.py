@@ -177,7 +177,7 @@ def _neurons(part: str, axis: Axes, results: Results) -> None:
 def fig2cd(results: Results, s: Settings) -> Figure:
     """Angle against magnitude of the feature and label part of a few neurons of one seed, coloured by training step."""
     parts = {"2(C) Feature part and mean pattern": "feature", "2(D) Label part and q": "label"}
-    shares = {f"{part} part": measured("rate-width@inside", f"{part}_share") for part in PARTS}
+    shares = {f"{part} part": measured("sizes@inside", f"{part}_share") for part in PARTS}
     return picture(
         results,
         *(Custom(title, ("training",), functools.partial(_neurons, part)) for title, part in parts.items()),
@@ -246,7 +246,7 @@ def fig5a(results: Results, s: Settings) -> Figure:
     norms = Custom("5(A) norms of neurons, seed 0", ("pruned",), _norms)
     names = {"smallest in L": "large_norm", "largest of the others": "small_norm"}
     names |= {"median of the others": "typical_small_norm"}
-    groups = {words: measured("rate-width@inside", name) for words, name in names.items()}
+    groups = {words: measured("sizes@inside", name) for words, name in names.items()}
     curves = _both("5(A)", _out_pruned, "rate", "order", x="pruning rate", marks={"15 %": 0.15})
     over = Lines("(14) norms over M1 = M2", groups, "patterns", x="M1", y="norm", log="xy")
     return picture(results, *curves, norms, over, columns=2)

@@ -28,7 +28,7 @@ from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.experiments import asked, standard
 from iclab.papers.nonlinear_icl.prompts import Guaranteed, guaranteed
 from iclab.papers.nonlinear_icl.settings import Settings, as_tuples, in_domain, place, recipe
-from iclab.papers.nonlinear_icl.sizes import FEWER_PATTERNS, PATTERNS
+from iclab.papers.nonlinear_icl.sizes import PATTERNS, ROOT_PATTERNS
 from iclab.worlds.tasks import cyclic_tasks
 
 LENGTHS = (1, 2, 3, 4, 6, 9)  # l_tr of Fig. 6
@@ -68,13 +68,13 @@ LAWS = {
         rivals={"α'^(-1/2)": -0.5, "α'⁻²": -2.0},
     ),
 }  # fmt: skip
-_ROOT = Law(
+_SIZES = Law(
     "sizes", "relevant_patterns", PATTERNS, "M1", 0.0, on=(6.0, 8.0), dim="patterns", along="time",
     what="iterations over (10)",
 )  # fmt: skip
 WIDTHS = {  # (10) in M1, with m = M1² log M1
-    "a = ±1/m": dataclasses.replace(_ROOT, experiment="rate-width", values=FEWER_PATTERNS),
-    "a = ±1/√m": _ROOT,
+    "a = ±1/m": _SIZES,
+    "a = ±1/√m": dataclasses.replace(_SIZES, experiment="rate-root", values=ROOT_PATTERNS),
 }
 LAWS["6b"] = dataclasses.replace(LAWS["α"], side="both", affine=True)  # "linear in α^(-2/3)"
 

@@ -14,7 +14,7 @@ from iclab.authoring import UNIT, Experiment, Lab, Member, Part, Statement, meas
 from iclab.kinds import above
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl.settings import Settings, recipe
-from iclab.papers.nonlinear_icl.statements import CYCLES, INSIDE, ROOT, SIDES, in_patterns, over_patterns
+from iclab.papers.nonlinear_icl.statements import CYCLES, INSIDE, SIDES, SWEPT, in_patterns, over_patterns
 
 EXAMPLES = 64  # prompts on which neurons are looked at, the same at every record
 MOMENTS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)  # of T
@@ -97,7 +97,7 @@ def statements(s: Settings) -> list[Statement]:
             "Queries and keys grow along their own pattern; along patterns of the same training task (28), other "
             "relevant ones (29) and irrelevant ones (30) by O(1/M1) and O(1/M2) of that.",
             tuple(_ratios()), (INSIDE, CYCLES), figure="prop4.1", hypotheses="lemB.5", afterwards=SEEN,
-            ours=(ROOT, "(28) prints exp(-Θ((η t/M1)²)); (98) takes it as 1/M1, and so is it judged",
+            ours=(SWEPT, "(28) prints exp(-Θ((η t/M1)²)); (98) takes it as 1/M1, and so is it judged",
                   "responses to bare patterns, the largest over patterns; with U = M1 - 2 no pattern is left for (29)"),
         ),
         Statement(

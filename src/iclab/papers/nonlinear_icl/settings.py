@@ -61,7 +61,7 @@ class Settings:
     trend_prompts: int = 2_000  # fresh prompts per member where a trend is claimed
     rate_steps: int = 1000  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
-    size_constant: float = 120.0  # T over (10) where M1 is swept and a = ±1/m
+    size_constant: float = 140.0  # T over (10) where M1 is swept and a = ±1/m
     root_constant: float = 12.0  # T over (10) where M1 is swept and a = ±1/√m
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
     gpt2: GPT2Training = GPT2Training()

@@ -1,10 +1,9 @@
 """nonlinear-icl at several sizes: M1 for what the theorems say of it, B for the losses O(ε).
 
 Over M1 every hypothesis of Theorem 3.3 is met with a constant of 1: m = M1² log M1, the smallest that (i) allows, M2 =
-M1, η <= 1, and T the same multiple of (10), so that M1 alone moves. That takes the readout a = ±1/√m of Algorithm 1:
-with the ±1/m of Section 2.3 training takes about as long as m is large, which (10) does not allow for. Neurons, whose
-norms depend on a, and (10) itself are looked at with ±1/m, up to M1 = 16. The number of training tasks is M1 (U = 1) or
-almost all there are (U = M1 - 2).
+M1, η = 1, and T the same multiple of (10), so that M1 alone moves. With the readout a = ±1/m of Section 2.3 training
+takes about as long as m is large, so M1 ends at 16; (10) is asked with the ±1/√m of Algorithm 1, too. The number of
+training tasks is M1 (U = 1) or almost all there are (U = M1 - 2).
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import neuron_directions
 from iclab.probes.norms import responses
 
-PATTERNS = (6, 8, 12, 20)  # M1
-FEWER_PATTERNS = (6, 8, 12, 16)  # M1 where a = ±1/m
+PATTERNS = (6, 8, 12, 16)  # M1
+ROOT_PATTERNS = (6, 8, 12, 20)  # M1 where a = ±1/√m
 BATCHES = (16, 32, 64, 128)  # B
 ROOT_STEP = 0.25  # η where a = ±1/√m
 PARTS = ("feature", "label")  # of a neuron
@@ -38,7 +37,7 @@ TIMES = np.geomspace(0.05, 1.0, 30)  # records, as parts of T
 
 def sized(s: Settings, count: int, cycles: int, *, root: bool) -> Settings:
     """Settings at M1 = `count` that meet the hypotheses; a is ±1/√m, or ±1/m, and T its multiple of (10)."""
-    features, labels = 2 * max(PATTERNS), 20
+    features, labels = 2 * max(ROOT_PATTERNS), 20
     inside = dataclasses.replace(
         s, relevant_patterns=count, irrelevant_patterns=count, feature_dimension=features, label_dimension=labels,
         key_width=max(s.key_width, features), value_width=max(s.value_width, features + labels),
@@ -64,17 +63,12 @@ def in_units(trained: Trained, constant: float) -> xr.DataArray:
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """Responses of queries and keys in the worst case, in and out of domain."""
-    record: dict[str, Array] = {}
+    """What each neuron reads, and the responses of queries and keys in the worst case, in and out of domain."""
+    record = neuron_directions(model, member.world)
     for prefix, world in zip(DOMAINS, (member.world, *member.watched), strict=True):
         found = responses(model, world, member.world)
         record |= {f"{prefix}_{name}": value for name, value in found.items()}
     return record
-
-
-def observe_neurons(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """What each neuron reads."""
-    return neuron_directions(model, member.world)
 
 
 def _answers(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
@@ -97,8 +91,8 @@ def neuron_groups(record: xr.Dataset, count: int) -> dict[str, xr.DataArray]:
 
 
 def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
-    """One M1: the loss along training, and how the trained model attends."""
-    s = sized(lab.settings, count, count - 2 if most else 1, root=True)
+    """One M1: the loss along training, and what the trained model is like."""
+    s = sized(lab.settings, count, count - 2 if most else 1, root=False)
     mixtures = out_of_domain(s, LARGEST_SUM, s.test_matching_fraction, s.train_length, s.train_length)
     made = {"size": dataclasses.replace(recipe(s), watched=(mixtures,))}
     trained = lab.train(f"sizes{'-most' * most}-{count}", made, records(s), (observe,))
@@ -106,8 +100,9 @@ def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
     for domain in DOMAINS:  # one by one: their worlds have tables of different sizes
         world = guaranteed(place(s, domain, fraction, s.test_length), fraction)
         found.append(lab.evaluate(trained, domain, _answers, world, prompts=lab.settings.trend_prompts))
-    more = dict(trained.history.isel(setting=0, step=-1, drop=True).data_vars)
-    more |= {"training_loss": in_units(trained, lab.settings.root_constant)}
+    last = trained.history.isel(setting=0, step=-1, drop=True)
+    more = {name: last[name] for name in last if str(name).startswith(("in_", "out_"))}
+    more |= neuron_groups(last, count) | {"training_loss": in_units(trained, lab.settings.size_constant)}
     return xr.concat(found, xr.Variable("domain", list(DOMAINS))).isel(setting=0, drop=True).assign(more)
 
 
@@ -122,17 +117,14 @@ def by_patterns(most: bool) -> Callable[[Lab], xr.Dataset]:
     return run
 
 
-def by_width(lab: Lab) -> xr.Dataset:
-    """(10) at several M1 with a = ±1/m, along t over (10), and the neurons at the end."""
-    found, counts = [], FEWER_PATTERNS[: lab.settings.rate_programs]
+def rate_root(lab: Lab) -> xr.Dataset:
+    """(10) at several M1 with m = M1² log M1 and a = ±1/√m, along t over (10)."""
+    found, counts = [], ROOT_PATTERNS[: lab.settings.rate_programs]
     for count in counts:
-        s = sized(lab.settings, count, 1, root=False)
-        made = {"width": dataclasses.replace(recipe(s), watched=())}
-        trained = lab.train(f"rate-width-{count}", made, records(s), (observe_neurons,))
-        groups = neuron_groups(trained.history.isel(setting=0, step=-1, drop=True), count)
-        loss = in_units(trained, lab.settings.size_constant)
-        found.append(xr.Dataset({"training_loss": loss} | groups))
-    return xr.concat(found, xr.Variable("patterns", list(counts)))
+        s = sized(lab.settings, count, 1, root=True)
+        made = {"root": dataclasses.replace(recipe(s), watched=())}
+        found.append(in_units(lab.train(f"rate-root-{count}", made, records(s)), lab.settings.root_constant))
+    return xr.concat(found, xr.Variable("patterns", list(counts))).to_dataset()
 
 
 def batches(lab: Lab) -> xr.Dataset:
@@ -154,6 +146,6 @@ def batches(lab: Lab) -> xr.Dataset:
 experiments = {
     "sizes": Experiment(by_patterns(most=False), cost=20),
     "sizes-most": Experiment(by_patterns(most=True), cost=20),
-    "rate-width": Experiment(by_width, cost=20),
+    "rate-root": Experiment(rate_root, cost=10),
     "batches": Experiment(batches, cost=10),
 }

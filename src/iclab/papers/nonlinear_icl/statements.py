@@ -18,7 +18,7 @@ from iclab.papers.nonlinear_icl.settings import Settings, symbols
 
 KINDS = "Bounds are read as bounds, with a measured constant, since the second version; results had been seen by then."
 SIZES = "Bounds are asked over several sizes since the third version, when their values at one size had been seen."
-ROOT = "M1 = 6 to 20 with m = M1² log M1, T = 12 times (10) and a = ±1/√m, as Algorithm 1 prints"
+SWEPT = "M1 = 6 to 16 with m = M1² log M1 and T = 140 times (10)"
 SCOUTED = "Two seeds up to M1 = 12 had been seen before (19), (20) and (30) were asked for a constant of 1 as well."
 REGION = (
     "Fig. 3(B) had been seen before the rule in l_ts was written. Test prompts that are guaranteed what Section 3.2 "
@@ -190,7 +190,7 @@ def statements(s: Settings) -> list[Statement]:
             "A constant fraction of neurons grows; removing the others changes little, removing these costs Ω(R).",
             (
                 *at_each(s, _pruning, STATED, INSIDE),
-                *(dataclasses.replace(in_patterns(f"(14) {words}", measured("rate-width", name), power, 1.0, side),
+                *(dataclasses.replace(in_patterns(f"(14) {words}", measured("sizes", name), power, 1.0, side),
                                       readings=("inside",))
                   for words, name, power, side in (
                       ("|L|/m", "large_share", 0.0, "lower"),
@@ -205,7 +205,7 @@ def statements(s: Settings) -> list[Statement]:
             "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other "
             "components are O(√log M1 (1/M1 + 1/M2)).",
             tuple(_components(s)), (INSIDE, CYCLES), figure="prop4.1", afterwards=f"{SIZES} {SCOUTED}",
-            ours=(ROOT, "directions are taken as unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
+            ours=(SWEPT, "directions are taken as unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
                   "(17): what training added to δβ, as in (100)",
                   "(19): the largest ratio to the bound; what is left there is gradient noise, for any M1"),
         ),
@@ -213,7 +213,7 @@ def statements(s: Settings) -> list[Statement]:
             "cor4.3", "Corollary 4.3",
             "Attention concentrates on contexts with the query's pattern: mass at least 1 - Θ(M1^-C) for any C > 1.",
             tuple(_concentration()), (INSIDE, CYCLES), figure="prop4.1", afterwards=f"{SIZES} {SCOUTED}",
-            ours=(ROOT, "C = 1, as in the proof, (78) and (92); what fails with C = 1 fails with any C > 1",),
+            ours=(SWEPT, "C = 1, as in the proof, (78) and (92); what fails with C = 1 fails with any C > 1",),
         ),
         Statement(
             "prop4.5", "Proposition 4.5",
@@ -221,7 +221,7 @@ def statements(s: Settings) -> list[Statement]:
             (
                 *at_each(s, _directions, STATED, INSIDE),
                 *(Part(f"{words}: share of L, least over M1 = M2",
-                       measured("rate-width", f"{part}_share").min("patterns"), above(0.95, "existence"), UNIT,
+                       measured("sizes", f"{part}_share").min("patterns"), above(0.95, "existence"), UNIT,
                        ("inside",))
                   for words, part in (("(21)", "feature"), ("(22)", "label"))),
             ),

@@ -32,7 +32,8 @@ SHORTER = (
 )
 CONTRAST = (
     "'Deviates from 0' was a threshold (0.01; in the loss ε) for every S_1 < 1 until the third version; it decided, "
-    "and became the contrast with S_1 >= 1. U = 4 came then, too; its losses had been seen."
+    "and became the contrast with S_1 >= 1: first of the smallest and the largest, which our grid near 1 left open, "
+    "then of means. U = 4 came then, too; its losses had been seen."
 )
 OPEN_DOMAIN = "the paper does not say which domain its figure shows"
 BY_DOMAIN = tuple(Reading(words.replace(" ", "-"), OPEN_DOMAIN, {"domain": name}) for name, words in DOMAINS.items())
@@ -119,7 +120,7 @@ def statements(s: Settings) -> list[Statement]:
                 for what, value, rule, bounds in (
                     ("largest over S_1 >= 1", measured("sums", name).sel(total=slice(1, 2)).max("total"),
                      rule_of(limit), whole),
-                    ("smallest over S_1 < 1 minus largest over S_1 >= 1", apply(of.below_one, measured("sums", name)),
+                    ("mean over S_1 < 1 minus mean over S_1 >= 1", apply(of.below_one, measured("sums", name)),
                      larger(), (-np.inf, np.inf)),
                 )
             ),

@@ -82,8 +82,8 @@ def rise_at(loss: xr.DataArray, share: xr.DataArray) -> xr.DataArray:
 
 
 def below_one(value: xr.DataArray) -> xr.DataArray:
-    """The smallest value over S_1 < 1 minus the largest over S_1 >= 1."""
-    return value.sel(total=slice(0, 0.99)).min("total") - value.sel(total=slice(1, 2)).max("total")
+    """The mean over S_1 < 1 minus the mean over S_1 >= 1."""
+    return value.sel(total=slice(0, 0.99)).mean("total") - value.sel(total=slice(1, 2)).mean("total")
 
 
 def root_log(data: xr.DataArray) -> xr.DataArray:

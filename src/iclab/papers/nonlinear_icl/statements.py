@@ -205,7 +205,7 @@ def statements(s: Settings) -> list[Statement]:
             "W_Q p and W_K p point along the token's own relevant pattern, with size at least √log M1; other "
             "components are O(√log M1 (1/M1 + 1/M2)).",
             tuple(_components(s)), (INSIDE, CYCLES), figure="prop4.1", afterwards=f"{SIZES} {SCOUTED}",
-            ours=(SWEPT, "directions are taken as unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
+            ours=(SWEPT, "directions are unit vectors; the worst token counts, with |κ| = K (K' out of domain)",
                   "(17): what training added to δβ, as in (100)",
                   "(19): the largest ratio to the bound; what is left there is gradient noise, for any M1"),
         ),

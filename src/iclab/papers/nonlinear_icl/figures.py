@@ -108,7 +108,7 @@ def prop41(results: Results, s: Settings) -> Figure:
     runs = {"M1 tasks": "sizes@inside", "most tasks": "sizes-most@inside,U=4"}
     parts = {"own (17)": "own", "other relevant (18)": "other", "irrelevant, not carried (19)": "idle"}
     parts |= {"irrelevant, carried": "carried"}
-    more: dict[str, Any] = {"x": "M1", "log": "xy"}
+    more: dict[str, Any] = {"x": "M1", "log": "y"}
     shown = [
         Lines(f"Queries {words}, {label}",
               {text: measured(name, f"{domain}_query_{part}") for text, part in parts.items()}, "patterns",
@@ -248,7 +248,7 @@ def fig5a(results: Results, s: Settings) -> Figure:
     names |= {"median of the others": "typical_small_norm"}
     groups = {words: measured("sizes@inside", name) for words, name in names.items()}
     curves = _both("5(A)", _out_pruned, "rate", "order", x="pruning rate", marks={"15 %": 0.15})
-    over = Lines("(14) norms over M1 = M2", groups, "patterns", x="M1", y="norm", log="xy")
+    over = Lines("(14) norms over M1 = M2", groups, "patterns", x="M1", y="norm", log="y")
     return picture(results, *curves, norms, over, columns=2)
 
 

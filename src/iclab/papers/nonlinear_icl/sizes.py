@@ -101,7 +101,7 @@ def _at(lab: Lab, count: int, most: bool) -> xr.Dataset:
         world = guaranteed(place(s, domain, fraction, s.test_length), fraction)
         found.append(lab.evaluate(trained, domain, _answers, world, prompts=lab.settings.trend_prompts))
     last = trained.history.isel(setting=0, step=-1, drop=True)
-    more = {name: last[name] for name in last if str(name).startswith(("in_", "out_"))}
+    more = {str(name): last[name] for name in last if str(name).startswith(("in_", "out_"))}
     more |= neuron_groups(last, count) | {"training_loss": in_units(trained, lab.settings.size_constant)}
     return xr.concat(found, xr.Variable("domain", list(DOMAINS))).isel(setting=0, drop=True).assign(more)
 

@@ -29,7 +29,7 @@ def answers(statement, experiment, data):
     ("error", "answer"),
     [
         (lambda total: np.where(total >= 1, 0.005, 0.05), "holds"),
-        (lambda total: np.full(len(total), 0.15), "in part"),
+        (lambda total: np.full(len(total), 0.15), "fails"),
         (lambda total: np.full(len(total), 0.001), "in part"),  # no deviation below 1 either
         (lambda total: np.where(total >= 1, 0.05, 0.001), "fails"),
     ],

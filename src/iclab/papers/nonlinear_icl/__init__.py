@@ -1,7 +1,7 @@
 """nonlinear-icl: how nonlinear Transformers learn and generalise in context (Li, Wang, Lu, Cui, Chen; ICML 2024).
 
-Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py` and `gpt2.py` for what is run, and
-`statements.py` for what is said and by which rule it is judged.
+Read `settings.py` for the world and the sizes, `experiments.py`, `laws.py`, `sizes.py` and `gpt2.py` for what is run,
+and `statements.py`, `lemmas.py`, `panels.py` and `beyond.py` for what is said and by which rule it is judged.
 """
 
 from iclab.papers.nonlinear_icl.beyond import statements
@@ -10,7 +10,9 @@ from iclab.papers.nonlinear_icl.explorer import explore
 from iclab.papers.nonlinear_icl.figures import figures, tables
 from iclab.papers.nonlinear_icl.gpt2 import experiments as deep
 from iclab.papers.nonlinear_icl.laws import experiments as rates
+from iclab.papers.nonlinear_icl.lemmas import experiments as lucky
 from iclab.papers.nonlinear_icl.settings import check, settings, symbols, unstated
+from iclab.papers.nonlinear_icl.sizes import experiments as by_size
 from iclab.papers.nonlinear_icl.theory import theorems
 
 title = "How do nonlinear Transformers learn and generalize in in-context learning?"
@@ -19,7 +21,7 @@ equation = (
     r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
     r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)"
 )
-experiments = one_layer | deep | rates
+experiments = one_layer | deep | rates | by_size | lucky
 
 __all__ = ["check", "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols"]
 __all__ += ["tables", "theorems", "title", "unstated"]

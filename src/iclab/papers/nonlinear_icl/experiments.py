@@ -15,6 +15,7 @@ from iclab import baselines
 from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect, hinge
 from iclab.ensemble import member_key
 from iclab.models.softmax_transformer import SoftmaxTransformer
+from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl.explorer import explorer
 from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, in_domain, place, recipe, unseen_tasks
 from iclab.probes import pruning
@@ -129,20 +130,21 @@ def _pruning(order: int, amount: float, seed: int) -> pruning.Pruning:
 def pruned(lab: Lab) -> xr.Dataset:
     """Theorem 3.7 and Fig. 5A: errors after removing neurons, and the neurons' norms. α = 0.6."""
     s: Settings = lab.settings
-    trained, threshold = low_alpha(lab), s.irrelevant_patterns**-0.5
+    trained = low_alpha(lab)
+    norms = trained.history["neuron_norm"].isel(setting=0, step=-1, drop=True)
+    gaps = of.between(norms)
 
     def by_rate(seed: int, domain: str, order: str, rate: float) -> pruning.Pruning:
         return _pruning(ORDERS[order], rate, seed)
 
-    def below_threshold(seed: int, domain: str) -> pruning.Pruning:
-        return _pruning(pruning.BELOW, threshold, seed)
+    def small(seed: int, domain: str) -> pruning.Pruning:
+        return _pruning(pruning.BELOW, float(gaps.sel(seed=seed)), seed)
 
     domains, dims = {"domain": DOMAINS}, {"domain": DOMAINS, "order": tuple(ORDERS), "rate": RATES}
     found = tested(lab, trained, "pruned", dims, s.prompts, prepare=pruning.prune, preparation=by_rate)
-    small = tested(lab, trained, "small pruned", domains, s.prompts, prepare=pruning.prune, preparation=below_threshold)
-    found = found.assign({f"small_pruned_{name}": small[name] for name in ("hinge", "error")})
-    found["neuron_norm"] = trained.history["neuron_norm"].isel(setting=0, step=-1, drop=True)
-    return found
+    rest = tested(lab, trained, "small pruned", domains, s.prompts, prepare=pruning.prune, preparation=small)
+    found = found.assign({f"small_pruned_{name}": rest[name] for name in ("hinge", "error")})
+    return found.assign(neuron_norm=norms)
 
 
 def _by_kind(seed: int, fraction: float, kind: str) -> pruning.Pruning:

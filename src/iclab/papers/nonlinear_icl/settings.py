@@ -61,6 +61,8 @@ class Settings:
     trend_prompts: int = 2_000  # fresh prompts per member where a trend is claimed
     rate_steps: int = 1000  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
+    size_constant: float = 140.0  # T over (10) where M1 is swept and a = ±1/m
+    root_constant: float = 12.0  # T over (10) where M1 is swept and a = ±1/√m
     baseline_prompts: int = 60  # prompts per seed for the scikit-learn baselines
     gpt2: GPT2Training = GPT2Training()
     gpt2_task_shifts: int = 4  # U of GPT-2
@@ -70,7 +72,9 @@ class Settings:
         for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = "label_dimension steps record_every prompts trend_prompts baseline_prompts batch rate_steps neurons"
-        sizes += " rate_programs train_length test_length step_size initial_scale label_norm"
+        sizes += (
+            " rate_programs size_constant root_constant train_length test_length step_size initial_scale label_norm"
+        )
         require_positive(**{name: getattr(self, name) for name in sizes.split()})
         features, both = self.feature_dimension, self.feature_dimension + self.label_dimension
         longest, shortest, most = self.longest_test, self.gpt2_shortest_train, self.relevant_patterns - 1
@@ -223,7 +227,8 @@ def symbols(s: Settings) -> theory.Symbols:
 
 
 _long = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=4_000)
-_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "baseline_prompts": 2}
+_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "size_constant": 10, "root_constant": 2}
+_short |= {"record_every": 20, "baseline_prompts": 2}
 settings = {
     "smoke": Settings(**_short, prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke()),
     "quick": Settings(),

@@ -4,6 +4,10 @@ Where the paper disagrees with itself:
 - T in (10) has no δ; the proof ends in (83) with an extra δ^(-2/3). Both are given. (83) itself is (82) solved for T
   with a = m ~ M1²: for any m, (82) gives T ~ η⁻¹ (m²/M1)^(1/3) (δ α β)^(-2/3), the third rate of Theorem 3.3. All three
   agree on α, β and η; they differ in M1 at fixed m: 1 against -1/3.
+- a is ±1/m in Section 2.3 and ±1/√m in Algorithm 1. (10) has no m, whose lower bound (i) grows like M1² log M1.
+- (28) lets the response along a pattern of the same training task vanish; (98) takes it as 1/M1 of the own one.
+- (19) says "any" irrelevant pattern; along the one that p itself carries, W p keeps δ β |κ| from the initialisation,
+  which (99) leaves out.
 - l_tr in (9) is log M1/α; the proof has 2 log M1/α (64), and its lemmas ask for max{M1, M2} log M1 before (133).
 - l_ts >= 1/α' in (9) and (89), with "at least a fraction α'" of matching examples; Section 3.2 says α'/2. (9) is taken.
 - m ≳ 1 in (165), M1² in Lemmas B.5 and B.7, M1² log M1 in the theorem and Lemma B.10. Each as printed.

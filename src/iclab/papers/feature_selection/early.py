@@ -13,7 +13,6 @@ from iclab.papers.feature_selection.experiments import alone
 from iclab.probes.updates import initial, pattern_updates, row_updates
 
 MOMENTS = (1, 2, 4, 8, 16, 32, 64)  # t of the gradient lemmas
-EARLY_NEURONS = 1280  # m there: above 4 M1² log N with N = 64 B
 SCALES = {  # what Lemma 3 is a power of
     "updates-scale": ("initial_scale", "scale", (0.01, 0.02, 0.04, 0.08)),
     "updates-strength": ("pattern_strength", "strength", (1.0, 1.6, 2.5, 4.0)),
@@ -32,7 +31,7 @@ def updates(name: str) -> Experiment:
     setting, dim, values = SCALES[name]
 
     def run(lab: Lab) -> xr.Dataset:
-        s = dataclasses.replace(lab.settings, neurons=EARLY_NEURONS)
+        s = dataclasses.replace(lab.settings, neurons=lab.settings.early_neurons)
         also = ("relevant_high",) if setting == "relevant_low" else ()  # every λ is λ_*
         at = {value: dataclasses.replace(s, **dict.fromkeys((setting, *also), value)) for value in values}
         recipes = {f"{value:g}": alone(own) for value, own in at.items()}

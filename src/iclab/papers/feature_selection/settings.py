@@ -52,6 +52,7 @@ class Settings:
     rate_steps: int = 500  # T where exponents are measured
     size_steps: int = 400  # T at M = 30 where M grows, and T grows with √M as in (6)
     rate_programs: int = 4  # at most so many values of a setting whose every value is a program of its own
+    early_neurons: int = 1280  # m in the gradient lemmas: above 4 M1² log N with N = 64 B
     few_seeds: int = 3  # of trainings that cost much more than the others
     most_seeds: int = 1000  # trainings take the seeds below it
 
@@ -59,7 +60,7 @@ class Settings:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
         sizes = "label_dimension steps record_every prompts rate_steps size_steps rate_programs few_seeds most_seeds"
-        sizes += " batch neurons train_length test_length step_size initial_scale relevant_low"
+        sizes += " early_neurons batch neurons train_length test_length step_size initial_scale relevant_low"
         positive = sizes.split()
         require_positive(**{name: getattr(self, name) for name in positive})
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
@@ -205,7 +206,7 @@ def symbols(s: Settings) -> theory.Symbols:
 
 settings = {
     "smoke": Settings(
-        steps=40, rate_steps=20, size_steps=10, rate_programs=2, record_every=20, prompts=500, few_seeds=2
+        steps=40, rate_steps=20, size_steps=10, rate_programs=2, record_every=20, prompts=500, early_neurons=40
     ),
     "quick": Settings(),
     "paper": Settings(steps=1000, prompts=50_000, few_seeds=32),

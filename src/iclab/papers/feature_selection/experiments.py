@@ -29,7 +29,7 @@ from iclab.authoring import (
 )
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.explorer import explorer
-from iclab.papers.feature_selection.laws import FRACTION, LOW_FRACTION, laws
+from iclab.papers.feature_selection.laws import FRACTION, LOW_FRACTION, fixed_size, laws
 from iclab.papers.feature_selection.settings import Settings, recipe, settings, world
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import contributions
@@ -107,7 +107,7 @@ def narrow(s: Settings) -> Recipe:
     return alone(dataclasses.replace(s, relevant_high=s.relevant_low))
 
 
-def timed(law: Law, made: Callable[[Settings], Recipe] = alone, name: str = "", longer: int = 1) -> Experiment:
+def timed(law: Law, made: Callable[[Settings], Recipe] = alone, longer: int = 1, *, few: bool = False) -> Experiment:
     """Trainings at the values of a law, recorded at geometric steps."""
 
     def run(lab: Lab) -> xr.Dataset:
@@ -116,7 +116,8 @@ def timed(law: Law, made: Callable[[Settings], Recipe] = alone, name: str = "", 
         at = {value: dataclasses.replace(s, **change) for value, change in changes.items()}
         recipes = {f"{value:g}": made(own) for value, own in at.items()}
         steps = geometric(longer * s.rate_steps)
-        found = lab.train(name or law.experiment, recipes, steps, at_most=s.most_seeds)
+        most = min(s.few_seeds, s.most_seeds) if few else s.most_seeds
+        found = lab.train(law.experiment, recipes, steps, at_most=most)
         return swept(found.history, law.over, law.values)
 
     run.__doc__ = f"Trainings at several {law.symbol}{', every λ = λ_*' if made is narrow else ''}."
@@ -128,8 +129,9 @@ experiments = {
     "training": Experiment(training, cost=12),
     "generalisation": Experiment(generalisation, cost=2),
     "explorer": Experiment(explorer, cost=3),
-    **{law.experiment: timed(law) for law in (_laws["λ_*"], _laws["τ"], FRACTION, _laws["η"])},
-    "rate-low-narrow": timed(_laws["λ_*"], narrow, "rate-low-narrow"),
+    **{law.experiment: timed(law) for law in (_laws["λ_*"], _laws["τ"], FRACTION)},
+    "rate-step": timed(_laws["η"], few=True),
+    "rate-low-narrow": timed(fixed_size(_laws["λ_*"]), narrow, longer=2, few=True),
     "rate-fraction-low": timed(LOW_FRACTION, longer=2),
     "approach": Experiment(approach, cost=12),
 }

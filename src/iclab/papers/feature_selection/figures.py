@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable
 
@@ -26,11 +25,10 @@ from iclab.authoring import (
     picture,
 )
 from iclab.drawing import COLOURS
-from iclab.papers.feature_selection.laws import constant, laws, proportional
+from iclab.papers.feature_selection.laws import constant, fixed_size, laws, proportional
 from iclab.papers.feature_selection.lemmas import lemma3, lemma4
 from iclab.papers.feature_selection.settings import Settings
 from iclab.papers.feature_selection.statements import (
-    NARROW,
     TIMES_IN_FRACTION,
     ZERO,
     corollary1,
@@ -147,18 +145,20 @@ def _against_fraction(axis: Axes, results: Results) -> None:
     axis.set_ylabel("iterations")
 
 
-def thm1(results: Results, s: Settings) -> Figure:
-    """Theorem 1: every seed's 0-1 error, and iterations needed against λ_*, τ, η, M and α with what is predicted."""
-    panels = [law.panel(f"Thm 1 in {name}") for name, law in laws(s).items()]
-    fraction = Custom("Thm 1 in α", ("rate-fraction", "rate-fraction-low"), _against_fraction)
-    return picture(results, _errors(), *panels, fraction, width=3.6, columns=3)
+def eq6(results: Results, s: Settings) -> Figure:
+    """(6): iterations needed against λ_*, τ, η, M and α, with what is predicted."""
+    own = laws(s)
+    panels = [law.panel(f"(6) in {name}") for name, law in own.items()]
+    fixed = fixed_size(own["λ_*"]).panel("(6) in λ_*, every λ = λ_*")
+    fraction = Custom("(6) in α", ("rate-fraction", "rate-fraction-low"), _against_fraction)
+    return picture(results, *panels, fixed, fraction, width=3.6, columns=3)
 
 
 def p1(results: Results, s: Settings) -> Figure:
     """P1: iterations against λ_*, with λ in a range and fixed, and against 1 - τ M1."""
     own = proportional(s)
-    fixed = dataclasses.replace(own["λ_*"], experiment=NARROW["rate-low"], dim="low")
-    panels = (own["λ_*"].panel("λ ~ U(λ_*, 1.2)"), fixed.panel("λ = λ_*"), own["τ"].panel("P1 in τ"))
+    shown = {"λ ~ U(λ_*, 1.2)": own["λ_*"], "λ = λ_*": fixed_size(own["λ_*"]), "P1 in τ": own["τ"]}
+    panels = [law.panel(title) for title, law in shown.items()]
     return picture(results, *panels, width=3.6)
 
 
@@ -174,10 +174,11 @@ def lem4(results: Results, s: Settings) -> Figure:
 
 def rates(results: Results, s: Settings) -> Table:
     """All laws by all criteria."""
-    return law_table({f"thm1 in {name}": law for name, law in laws(s).items()}, results)
+    return law_table({f"(6) in {name}": law for name, law in laws(s).items()}, results)
 
 
 figures = {
+    "eq6": eq6,
     "fig1a": fig1a,
     "fig1b": fig1b,
     "generalisation": generalisation,
@@ -185,6 +186,5 @@ figures = {
     "lem4": lem4,
     "p1": p1,
     "prop1": prop1,
-    "thm1": thm1,
 }
 tables = {"rates": rates}

@@ -18,6 +18,9 @@ FRACTION = Law("rate-fraction", "matching_fraction", (0.55, 0.6, 0.7, 0.8, 1.0),
 LOW_FRACTION = dataclasses.replace(FRACTION, experiment="rate-fraction-low", values=(0.35, 0.45), dim="fraction")
 
 
+NARROW = {"rate-low": "rate-low-narrow"}  # where every λ is λ_*
+
+
 def laws(s: Settings) -> dict[str, Law]:
     """The laws at these settings, with ε_m = 1/4. λ ~ U(λ_*, 1.2): its mean rises with λ_* too."""
 
@@ -42,6 +45,12 @@ def laws(s: Settings) -> dict[str, Law]:
             rivals={"no dependence": 0.0, "linear": 1.0},
         ),
     }  # fmt: skip
+
+
+def fixed_size(law: Law) -> Law:
+    """The law in λ_* where every λ is λ_*: more iterations are needed, so that λ_* does not go as low."""
+    values = (0.6, 0.7, 0.85, 1.0, 1.2)
+    return dataclasses.replace(law, experiment=NARROW[law.experiment], values=values, on=values[2:], dim="low")
 
 
 def proportional(s: Settings) -> dict[str, Law]:

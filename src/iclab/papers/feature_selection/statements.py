@@ -33,6 +33,7 @@ from iclab.authoring import (
 from iclab.papers.feature_selection.laws import (
     FRACTION,
     LOW_FRACTION,
+    NARROW,
     constant,
     laws,
     proportional,
@@ -65,7 +66,6 @@ EMBEDDED = Reading(
     "the label",
     variables={name: f"own_{name}" for name in ("wins", "rest", "label", "feature")},
 )
-NARROW = {"rate-low": "rate-low-narrow"}
 
 
 def patterns_total(s: Settings) -> int:
@@ -87,28 +87,55 @@ TIMES_IN_FRACTION = apply(together, LOW_FRACTION.needed(), FRACTION.needed())
 
 
 def theorem1(s: Settings) -> Statement:
-    """Theorem 1: zero error, the iterations (6), and both at the edge of its conditions."""
+    """Theorem 1: zero error, also at the edge of its conditions."""
     error = measured("generalisation", "error").sel(domain="in")
     near = measured("training-edge", "error").sel(matching=1)
-    bounds = [law.part(readings=("",)) for law in laws(s).values()]
     return Statement(
         "thm1", "Theorem 1", "After T iterations (6) the error on the M1 training tasks is zero.",
         (
             Part("0-1 error on the training tasks", error, suffices(ZERO), UNIT, ("", "inside", "wide")),
             Part("0-1 error at the edge", near, suffices(ZERO), UNIT, ("edge",)),
-            *bounds,
+        ),
+        (STATED, inside(s), wide(s), edge(s)), figure="generalisation", afterwards=f"{KINDS} {AGAIN}",
+        ours=("'zero': below 0.001",),
+    )  # fmt: skip
+
+
+FIXED = Reading("fixed", "every λ is λ_*, as the condition λ >= λ_* allows", experiments=NARROW)
+IN_RANGE = Reading("range", "λ ~ U(λ_*, 1.2): the smallest λ moves, the largest stays")
+
+
+def inside_fixed(s: Settings) -> Reading:
+    """Every λ is λ_*, and all hypotheses are met."""
+    well = inside(s)
+    return dataclasses.replace(well, name="inside,fixed", experiments=NARROW, why=f"{well.why}; every λ is λ_*")
+
+
+def equation6(s: Settings) -> Statement:
+    """(6): how the iterations that suffice grow, factor by factor."""
+    own = laws(s)
+    everywhere = ("range", "fixed")
+    return Statement(
+        "eq6", "(6) of Theorem 1",
+        "T = Θ(√M λ_*⁻¹ η⁻¹ (1 - ε_m - τ M1)^(-1/2) (C - 1/α)⁻¹) iterations suffice, for some C.",
+        (
+            own["λ_*"].part(),
+            *(law.part(readings=everywhere) for name, law in own.items() if name != "λ_*"),
             Part(
                 "iterations against K/(C - 1/α), C fitted", apply(residual, TIMES_IN_FRACTION),
-                below(LAW, "existence"), readings=("",),
+                below(LAW, "existence"), readings=everywhere,
                 found=apply(constant, TIMES_IN_FRACTION), found_as="C ≈ {:.2g}",
             ),
         ),
-        (STATED, inside(s), wide(s), edge(s)), figure="thm1", table="rates", afterwards=f"{KINDS} {AGAIN}",
+        (IN_RANGE, FIXED, inside_fixed(s)), hypotheses="thm1", figure="eq6", table="rates",
         ours=(
-            "'zero': below 0.001", TIMES,
-            "the law in α: root mean square of log T - log K + log(C - 1/α) over seven α below 0.1, seed by seed",
-            "M grows in a space of 120 dimensions, M1 = 5",
+            TIMES, "M grows in a space of 120 dimensions, M1 = 5; ε_m = 1/4 in the law in τ",
+            "the law in α: root mean square of log T - log K + log(C - 1/α) over seven α from 0.35 to 1 below 0.1, "
+            "seed by seed; C depends on the range (3.3 from 0.55 on), and a power of α fits as well",
         ),
+        afterwards=f"{KINDS} C was 2 until it was fitted, and then had been seen to be 3.3 for α >= 0.55; the two "
+        "smaller α were added to test that. With every λ = λ_* the grid of λ_* first went down to 0.3, where nothing "
+        "was reached in 500 steps; it now begins at 0.6, with 1000 steps. The laws were parts of Theorem 1.",
     )  # fmt: skip
 
 
@@ -220,24 +247,15 @@ def corollary1(s: Settings) -> Statement:
 
 def insight1(s: Settings) -> Statement:
     """P1 of Section 3.1: proportional, so that exponents are judged from both sides."""
-    own, well = proportional(s), inside(s)
-    fixed = dataclasses.replace(well, name="inside,fixed", experiments=NARROW, why=f"{well.why}; every λ is λ_*")
+    own = proportional(s)
     return Statement(
         "p1", "P1, Section 3.1",
         "The sample complexity is proportional to λ_*⁻¹ and to (1 - τ M1)^(-1/2).",
-        (
-            own["λ_*"].part(),
-            own["τ"].part(readings=("range", "inside")),
-        ),
-        (
-            Reading("range", "λ_* is the smallest λ, the largest stays"),
-            Reading("fixed", "every λ is λ_*", experiments=NARROW),
-            well, fixed,
-        ),
-        hypotheses="thm1", figure="p1", table="rates",
-        ours=(TIMES, "(1 - 1/α)⁻¹, which P1 prints too, is negative for every α < 1: Theorem 1 asks for (C - 1/α)⁻¹"),
+        (own["λ_*"].part(), own["τ"].part(readings=("range", "inside"))),
+        (IN_RANGE, FIXED, inside(s), inside_fixed(s)), hypotheses="thm1", figure="p1", table="rates",
+        ours=(TIMES, "(1 - 1/α)⁻¹, which P1 prints too, is negative for every α < 1: (6) has (C - 1/α)⁻¹"),
         afterwards="P1 became a statement of its own with the third version, when the exponent in λ_* (-0.66 with λ "
-        "in a range) and none in τ had been seen.",
+        "in a range, about -2 with every λ = λ_*) and none in τ had been seen.",
     )  # fmt: skip
 
 
@@ -282,6 +300,6 @@ def figure1b() -> Statement:
 def numbered(s: Settings) -> list[Statement]:
     """All statements but the lemmas, with the rules that follow from these settings."""
     return [
-        theorem1(s), theorem2(s), length64(s), proposition1(s), proposition2(), corollary1(s), figure1a(), figure1b(),
-        insight1(s),
+        theorem1(s), equation6(s), theorem2(s), length64(s), proposition1(s), proposition2(), corollary1(s),
+        figure1a(), figure1b(), insight1(s),
     ]  # fmt: skip

@@ -176,7 +176,7 @@ def gradient_lemmas(s: Symbols, c: float) -> tuple[Theorem, ...]:
     label = {"initial_scale": 1, "pattern_strength": 2, "neurons": -1}
     return (
         Theorem(
-            f"{PAPER}/lem3", "Lemma 3, rows of W_O", "What gradients add to the rows of lucky and of other neurons.", (),
+            f"{PAPER}/lem3", "Lemma 3, rows of W_O", "What gradients add to rows of lucky and other neurons.", (),
             (rate("label part", "Θ(δβ²/a)", s, label, constant=c),
              rate("feature part", "Θ(δβ²λ_*/a)", s, label | {"relevant_low": 1}, constant=c),
              rate("other rows", "O(η B^(-1/2) β²/a)", s,

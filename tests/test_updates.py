@@ -124,5 +124,4 @@ def test_value_pulls_count_signs_over_lucky_neurons(world):
     scale = 40 / np.sum(letters["label_embedding"] ** 2)
     assert np.isclose(found["pull_own"], np.mean(np.array(own) > 0))
     assert np.isclose(found["pull_opposite"], np.mean(np.array(opposite) <= 0))
-    assert np.isclose(found["pull_size"], scale * np.mean(own), rtol=1e-4)
     assert np.isclose(found["other_pull"], scale * np.mean(others), rtol=1e-4)

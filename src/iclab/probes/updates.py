@@ -137,8 +137,8 @@ def value_pulls(pull: Float[Array, "neurons columns"], lucky: Lucky, world: Clas
     """Lemma 5: V_i on tokens (μ_j; ±q), times m/β².
 
     `pull_own` is the share of lucky neurons with V_i > 0 where the token's label is their own, (28) and (30),
-    `pull_opposite` with V_i <= 0 where it is the other, (29) and (31), `pull_size` the mean of V_i in the first case,
-    and `other_pull` the mean of |V_i| for the neurons that are not lucky, (27).
+    `pull_opposite` with V_i <= 0 where it is the other, (29) and (31), and `other_pull` the mean of |V_i| for the
+    neurons that are not lucky, (27).
     """
     dictionary, relevant = jnp.asarray(world.dictionary), relevant_rows(world)
     scale = pull.shape[0] / jnp.sum(dictionary[-1] ** 2)
@@ -150,7 +150,6 @@ def value_pulls(pull: Float[Array, "neurons columns"], lucky: Lucky, world: Clas
     return {
         "pull_own": mean_over(chosen, own > 0),
         "pull_opposite": mean_over(chosen, opposite <= 0),
-        "pull_size": mean_over(chosen, own),
         "other_pull": mean_over(others, (jnp.abs(own) + jnp.abs(opposite)) / 2),
     }
 

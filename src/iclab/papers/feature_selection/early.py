@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 from iclab.authoring import Experiment, Lab, Member, swept
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.experiments import alone
-from iclab.probes.updates import initial, pattern_updates, row_updates
+from iclab.probes.updates import initial, row_updates
 
 MOMENTS = (1, 2, 4, 8, 16, 32, 64)  # t of the gradient lemmas
 SCALES = {  # what Lemma 3 is a power of
@@ -21,9 +21,8 @@ SCALES = {  # what Lemma 3 is a power of
 
 
 def compare_rows(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """Lemmas 3, 4 and 6: what was added to the weights."""
-    start = initial(member)
-    return row_updates(model, start, member.world) | pattern_updates(model, start, member.world)
+    """Lemmas 3 and 6: what was added to the rows of W_O."""
+    return row_updates(model, initial(member), member.world)
 
 
 def updates(name: str) -> Experiment:

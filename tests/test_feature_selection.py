@@ -88,18 +88,17 @@ def test_signs_of_mixtures():
 
 def test_at_the_edge_one_example_matches_where_it_is_guaranteed():
     """And as drawn a share 1 - (1 - α'/2)^l of the prompts has one."""
+    keys, numbers = jax.random.split(jax.random.key(0), 4000), np.arange(4000)
+
+    @jax.jit
+    def share(place):
+        return jax.vmap(lambda key, number: place.sample(key, number).matches_query().any())(keys, numbers).mean()
+
     for fraction in FRACTIONS[:2]:
         length = edge_length(fraction)
         place = world(QUICK, "out", length, longest=10, fraction=fraction)
-        keys, numbers = jax.random.split(jax.random.key(0), 4000), np.arange(4000)
-        shares = {}
-        for least in (0, 1):
-            sample = Guaranteed(place, np.int32(least)).sample
-            found = jax.vmap(lambda key, number, sample=sample: sample(key, number).matches_query().any())(
-                keys, numbers
-            )
-            shares[least] = float(np.mean(found))
-        assert shares[1] == 1.0 and shares[0] == pytest.approx(1 - (1 - fraction / 2) ** length, abs=0.03)
+        drawn, sure = (float(share(Guaranteed(place, np.int32(least)))) for least in (0, 1))
+        assert sure == 1.0 and drawn == pytest.approx(1 - (1 - fraction / 2) ** length, abs=0.03)
 
 
 def test_sizes_grow_as_they_say():

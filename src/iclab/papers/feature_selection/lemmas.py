@@ -84,7 +84,7 @@ def lemma3() -> Statement:
     )  # fmt: skip
 
 
-def lemma4() -> Statement:
+def lemma4(s: Settings) -> Statement:
     """Lemma 4: what is added to W_Q and W_K."""
     parts: list[Part] = []
     for side, first, second, third in (("query", "(18)", "(19)", "(25)"), ("key", "(21)", "(22)", "(130)")):
@@ -100,7 +100,7 @@ def lemma4() -> Statement:
         "lem4", "Lemma 4",
         "What is added to W_Q and W_K is at least of order 1/M1 between a relevant pattern and itself, M1 times "
         "smaller between two of them, and at most of order 1/M on irrelevant ones.",
-        tuple(parts), figure="lem4",
+        tuple(parts), (Reading("M1", "what the lemma says in M1, at m = 300"), inside(s)), figure="lem4",
         afterwards=f"{NEW} Powers of β and λ_* in (18) and (21) were asked in the first 64 steps and dropped: there "
         "these entries are noise.",
         ours=("M1 = 5, 7, 9, 12 with M = 144: halfway through training", "M = 30, 48, 76, 120: at T ∝ √M",
@@ -193,5 +193,5 @@ def width_free() -> Statement:
 
 def statements(s: Settings) -> list[Statement]:
     """All statements of the paper, then those beyond it."""
-    lemmas = [lemma1(), lemma3(), lemma4(), lemma5(s), lemma6(), lemma7(s)]
+    lemmas = [lemma1(), lemma3(), lemma4(s), lemma5(s), lemma6(), lemma7(s)]
     return [*numbered(s), *lemmas, remark1(), width_free()]

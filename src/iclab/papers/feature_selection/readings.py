@@ -13,8 +13,13 @@ from iclab.papers.feature_selection.settings import DEVIATION, Settings, symbols
 NEURONS = 1280  # m: enough for an ε_m just below 1/2, the largest that Theorem 1 allows
 
 
+SHORT = 100  # fewer steps than this are the smoke profile, which answers nothing and stays small
+
+
 def allowed(s: Settings) -> dict[str, Any]:
     """Settings that meet all hypotheses. Wider models need more steps, and with η = 4 they became unstable."""
+    if s.steps < SHORT:
+        return {"most_seeds": s.few_seeds}
     sizes = {"neurons": NEURONS, "batch": 64, "step_size": 1.5, "most_seeds": s.few_seeds}
     return sizes | {"steps": max(s.steps, 700), "rate_steps": max(s.rate_steps, 800)}
 
@@ -27,9 +32,8 @@ def inside(s: Settings) -> Reading:
 def wide(s: Settings) -> Reading:
     """All hypotheses met at ε_m = 1/4."""
     changes = allowed(s) | {"steps": max(s.steps, 1500), "step_size": 2.0}
-    own = {"neuron_deviation": DEVIATION, "batch": changes["batch"], "steps": changes["steps"]}
-    long = dataclasses.replace(symbols(s), **own)
-    width = 20 * math.ceil(theory.width(long).threshold / 20)
+    long = symbols(dataclasses.replace(s, **changes))
+    width = 20 * math.ceil(theory.width(dataclasses.replace(long, neuron_deviation=DEVIATION)).threshold / 20)
     return Reading("wide", f"m = {width}: the width that ε_m = 1/4 asks for", changes=changes | {"neurons": width})
 
 

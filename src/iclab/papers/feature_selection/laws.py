@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import Law
+from iclab.authoring import Criterion, Law
 from iclab.papers.feature_selection.settings import DEVIATION, Settings
 
 TOTALS = (30, 48, 76, 120)  # M where it grows; M1² is 25, and d_X the largest
@@ -18,6 +18,10 @@ FRACTION = Law("rate-fraction", "matching_fraction", (0.55, 0.6, 0.7, 0.8, 1.0),
 LOW_FRACTION = dataclasses.replace(FRACTION, experiment="rate-fraction-low", values=(0.35, 0.45), dim="fraction")
 
 
+FIRST = {  # wide models may leave a loss of 0 again for some steps
+    "training loss (fresh prompts) below 0.1 for the first time": Criterion(0.1, window=3, lasting=False),
+    "training loss below 0.5 for the first time": Criterion(0.5, window=3, lasting=False),
+}
 NARROW = {"rate-low": "rate-low-narrow"}  # where every λ is λ_*
 
 
@@ -42,7 +46,7 @@ def laws(s: Settings) -> dict[str, Law]:
         ),
         "M": Law(
             "sizes", "irrelevant_patterns", TOTALS, "M", 0.5, on=(30, 48), dim="patterns",
-            rivals={"no dependence": 0.0, "linear": 1.0},
+            rivals={"no dependence": 0.0, "linear": 1.0}, criteria=FIRST,
         ),
     }  # fmt: skip
 

@@ -89,12 +89,12 @@ def lemma4(s: Settings) -> Statement:
     parts: list[Part] = []
     for side, first, second, third in (("query", "(18)", "(19)", "(25)"), ("key", "(21)", "(22)", "(130)")):
         along, across = (measured("counts", f"{side}_{name}").last() for name in ("along", "across"))
+        elsewhere = measured("sizes", f"{side}_elsewhere")
+        in_count, lower = Scaling("relevant", -1.0, "M1"), Scaling("relevant", -1.0, "M1", side="lower")
         parts += [
-            Part(f"{first} μ_jᵀ ΔW μ_j, {side}, in M1", along, Scaling("relevant", -1.0, "M1", side="lower")),
-            Part(f"{second} |μ_lᵀ ΔW μ_j| over it, {side}, in M1", across / along, Scaling("relevant", -1.0, "M1")),
-            Part(
-                f"{third} ‖ΔW ν‖, {side}, in M", measured("sizes", f"{side}_elsewhere"), Scaling("patterns", -1.0, "M")
-            ),
+            Part(f"{first} μ_jᵀ ΔW μ_j, {side}, in M1", along, lower, readings=("M1",)),
+            Part(f"{second} |μ_lᵀ ΔW μ_j| over it, {side}, in M1", across / along, in_count, readings=("M1",)),
+            Part(f"{third} ‖ΔW ν‖, {side}, in M", elsewhere, Scaling("patterns", -1.0, "M"), readings=("inside",)),
         ]
     return Statement(
         "lem4", "Lemma 4",

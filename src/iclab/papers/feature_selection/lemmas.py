@@ -168,7 +168,7 @@ def remark1() -> Statement:
         "absent": "no example matches the query",
     }  # fmt: skip
     return Statement(
-        "rem1", "Remark 1", "Each condition of Theorem 2 is needed: without it the error is no longer zero.",
+        "rem1", "Beyond Remark 1", "Each condition of Theorem 2 is needed: without it the error is no longer zero.",
         tuple(
             Part(f"error with {text} minus error without", measured("outside", "error").sel(without=name) - usual,
                  larger(0.05), (-1.0, 1.0))
@@ -182,7 +182,7 @@ def remark1() -> Statement:
 def width_free() -> Statement:
     """(6) has no m."""
     return Statement(
-        "eq6-width", "(6)", "The iterations needed, times η, do not depend on the width m.",
+        "eq6-width", "Beyond (6)", "The iterations needed, times η, do not depend on the width m.",
         (Part("η times iterations in m", NEEDED.needed() * NEEDED.needed().coordinate("neurons") * PER_WIDTH,
               Scaling("neurons", 0.0, "m")),),
         beyond=True,

@@ -79,9 +79,10 @@ def fig1a(results: Results, s: Settings) -> Figure:
     )
 
 
-def inside(results: Results) -> dict[str, xr.Dataset]:
-    """The results inside the hypotheses, under the names of the experiments."""
-    return {name.removesuffix("@inside"): data for name, data in results.items() if name.endswith("@inside")}
+def inside(results: Results, reading: str = "inside") -> dict[str, xr.Dataset]:
+    """The results of a reading inside the hypotheses, under the names of the experiments."""
+    end = f"@{reading}"
+    return {name.removesuffix(end): data for name, data in results.items() if name.endswith(end)}
 
 
 def prop1(results: Results, s: Settings) -> Figure:
@@ -163,11 +164,11 @@ def eq6(results: Results, s: Settings) -> Figure:
 
 
 def p1(results: Results, s: Settings) -> Figure:
-    """P1: iterations against λ_*, with λ in a range and fixed, and against 1 - τ M1."""
+    """P1 inside the hypotheses: iterations against λ_*, with λ in a range and fixed, and against 1 - τ M1."""
     own = proportional(s)
     shown = {"λ ~ U(λ_*, 1.2)": own["λ_*"], "λ = λ_*": fixed_size(own["λ_*"]), "P1 in τ": own["τ"]}
     panels = [law.panel(title) for title, law in shown.items()]
-    return picture(results, *panels, width=3.6)
+    return picture(inside(results) | inside(results, "inside,fixed"), *panels, width=3.6)
 
 
 def lem3(results: Results, s: Settings) -> Figure:

@@ -255,11 +255,11 @@ def insight1(s: Settings) -> Statement:
     return Statement(
         "p1", "P1, Section 3.1",
         "The sample complexity is proportional to λ_*⁻¹ and to (1 - τ M1)^(-1/2).",
-        (own["λ_*"].part(), own["τ"].part(readings=("range", "inside"))),
-        (IN_RANGE, FIXED, inside(s), inside_fixed(s)), hypotheses="thm1", figure="p1", table="rates",
+        (own["λ_*"].part(), own["τ"].part(readings=("inside",))),
+        (inside(s), inside_fixed(s)), hypotheses="thm1", figure="p1", table="rates",
         ours=(TIMES, "(1 - 1/α)⁻¹, which P1 prints too, is negative for every α < 1: (6) has (C - 1/α)⁻¹"),
         afterwards="P1 became a statement of its own with the third version, when the exponent in λ_* (-0.66 with λ "
-        "in a range, about -2 with every λ = λ_*) and none in τ had been seen.",
+        "in a range, about -2 with every λ = λ_*) and none in τ had been seen at m = 300.",
     )  # fmt: skip
 
 

@@ -4,11 +4,14 @@ The world and the model of nonlinear-icl with three more settings: the size λ o
 β.
 """
 
-from iclab.papers.feature_selection.experiments import experiments
+from iclab.papers.feature_selection.early import experiments as first_steps
+from iclab.papers.feature_selection.edges import experiments as at_edges
+from iclab.papers.feature_selection.experiments import experiments as trained
 from iclab.papers.feature_selection.explorer import explore
 from iclab.papers.feature_selection.figures import figures, tables
+from iclab.papers.feature_selection.lemmas import statements
 from iclab.papers.feature_selection.settings import settings, symbols, unstated
-from iclab.papers.feature_selection.statements import statements
+from iclab.papers.feature_selection.sizes import experiments as by_size
 from iclab.papers.feature_selection.theory import theorems
 
 title = "Transformers as multi-task feature selectors: generalization analysis of in-context learning"
@@ -17,6 +20,8 @@ equation = (
     r"F(\Psi; P) = a^\top \mathrm{ReLU}\Big( W_O \sum_{i=1}^{l} W_V p_i \; "
     r"\mathrm{softmax}_i\big( (W_K p_i)^\top W_Q \, p_{query} \big) \Big)"
 )
+
+experiments = trained | at_edges | by_size | first_steps
 
 __all__ = [
     "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",

@@ -5,30 +5,50 @@ settings.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
+import jax.numpy as jnp
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Prompt, Trained, errors, expect, geometric, hinge, labelled
+from iclab.authoring import (
+    Experiment,
+    Lab,
+    Law,
+    Member,
+    Prompt,
+    Recipe,
+    Trained,
+    errors,
+    expect,
+    geometric,
+    hinge,
+    labelled,
+    swept,
+)
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.explorer import explorer
-from iclab.papers.feature_selection.laws import laws
+from iclab.papers.feature_selection.laws import FRACTION, LOW_FRACTION, fixed_size, laws
 from iclab.papers.feature_selection.settings import Settings, recipe, settings, world
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import contributions
 from iclab.probes.norms import pattern_norms
+from iclab.probes.updates import initial, lucky_neurons, lucky_shares, pulls, value_pulls
 
 OBSERVED_BATCHES = 2
+BATCHES = (16, 64, 256, 1024)  # B of Lemma 5
 
 
-def _inside(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
+def look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
+    """Attention and contributions on a prompt."""
     assert prompt.feature_columns is not None
     return attention_mass(model, prompt) | contributions(model, prompt, prompt.feature_columns)
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Norms of patterns, attention and contributions in domain, attention out of domain ("out_...")."""
-    inside = expect(_inside, model, member.world, key, OBSERVED_BATCHES)
+    inside = expect(look, model, member.world, key, OBSERVED_BATCHES)
     outside = expect(attention_mass, model, member.watched[0], key, OBSERVED_BATCHES)
     return pattern_norms(model, member.world) | inside | {f"out_{name}": value for name, value in outside.items()}
 
@@ -38,14 +58,23 @@ def attend(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> di
     return expect(attention_mass, model, member.world, key, OBSERVED_BATCHES)
 
 
+def watch_neurons(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
+    """Lemmas 5 and 7: lucky neurons, and how tokens are pulled; the others' pull on batches of several sizes."""
+    lucky = lucky_neurons(initial(member), member.world)
+    found = [value_pulls(pull, lucky, member.world) for pull in pulls(model, member.world, key, BATCHES)]
+    others = jnp.stack([one.pop("other_pull") for one in found])
+    return lucky_shares(lucky, member.world) | found[-1] | {"other_pull@batch": others}
+
+
 def standard(lab: Lab) -> Trained:
     """The one training."""
-    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, (observe,))
+    s: Settings = lab.settings
+    return lab.train("standard", recipe(s), s.record_at, (observe, watch_neurons), at_most=s.most_seeds)
 
 
 def training(lab: Lab) -> xr.Dataset:
     """The observed training."""
-    found = standard(lab).history.isel(setting=0)
+    found = standard(lab).history.isel(setting=0).assign_coords(batch=list(BATCHES))
     return labelled(found, query_relevant="norm, mean over patterns", attention_same="summed attention")
 
 
@@ -63,20 +92,46 @@ def generalisation(lab: Lab) -> xr.Dataset:
 def approach(lab: Lab) -> xr.Dataset:
     """A longer training, its attention recorded at geometric steps."""
     s: Settings = lab.settings
-    long = {"long": dataclasses.replace(recipe(s), watched=())}
-    found = lab.train("approach", long, geometric(4 * s.rate_steps, ratio=1.15), (attend,)).history.isel(setting=0)
+    long, steps = {"long": dataclasses.replace(recipe(s), watched=())}, geometric(4 * s.rate_steps, ratio=1.15)
+    found = lab.train("approach", long, steps, (attend,), at_most=s.most_seeds).history.isel(setting=0)
     return labelled(found, attention_other="attention on other patterns", step="T")
 
 
-def rate_records(s: Settings) -> list[int]:
-    """Where a training whose time is measured is recorded."""
-    return geometric(s.rate_steps)
+def alone(s: Settings) -> Recipe:
+    """The training of these settings, unwatched."""
+    return dataclasses.replace(recipe(s), watched=())
 
 
+def narrow(s: Settings) -> Recipe:
+    """The same where every λ is λ_*."""
+    return alone(dataclasses.replace(s, relevant_high=s.relevant_low))
+
+
+def timed(law: Law, made: Callable[[Settings], Recipe] = alone, longer: int = 1, *, few: bool = False) -> Experiment:
+    """Trainings at the values of a law, recorded at geometric steps."""
+
+    def run(lab: Lab) -> xr.Dataset:
+        s: Settings = lab.settings
+        changes: dict[float, dict[str, Any]] = {value: {law.setting: value} for value in law.values}
+        at = {value: dataclasses.replace(s, **change) for value, change in changes.items()}
+        recipes = {f"{value:g}": made(own) for value, own in at.items()}
+        steps = geometric(longer * s.rate_steps)
+        most = min(s.few_seeds, s.most_seeds) if few else s.most_seeds
+        found = lab.train(law.experiment, recipes, steps, at_most=most)
+        return swept(found.history, law.over, law.values)
+
+    run.__doc__ = f"Trainings at several {law.symbol}{', every λ = λ_*' if made is narrow else ''}."
+    return Experiment(run, cost=15)
+
+
+_laws = laws(settings["quick"])
 experiments = {
-    "training": Experiment(training, cost=8),
+    "training": Experiment(training, cost=12),
     "generalisation": Experiment(generalisation, cost=2),
     "explorer": Experiment(explorer, cost=3),
-    **{law.experiment: law.trained(recipe, rate_records) for law in laws(settings["quick"]).values()},
+    **{law.experiment: timed(law) for law in (_laws["λ_*"], _laws["τ"], FRACTION)},
+    "rate-step": timed(_laws["η"], few=True),
+    "rate-low-narrow": timed(fixed_size(_laws["λ_*"]), narrow, longer=2, few=True),
+    "rate-fraction-low": timed(LOW_FRACTION, longer=2),
     "approach": Experiment(approach, cost=12),
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 
 import numpy as np
 
@@ -49,12 +50,18 @@ class Settings:
     record_every: int = 20
     prompts: int = 10_000
     rate_steps: int = 500  # T where exponents are measured
+    size_steps: int = 400  # T at M = 30 where M grows, and T grows with √M as in (6)
+    rate_programs: int = 4  # at most so many values of a setting whose every value is a program of its own
+    early_neurons: int = 1280  # m in the gradient lemmas: above 4 M1² log N with N = 64 B
+    few_seeds: int = 3  # of trainings that cost much more than the others
+    most_seeds: int = 1000  # trainings take the seeds below it
 
     def __post_init__(self) -> None:
         for name in ("matching_fraction", "test_matching_fraction"):
             require_fraction(name, getattr(self, name))
-        sizes = "label_dimension steps record_every prompts rate_steps batch neurons train_length test_length step_size"
-        positive = [*sizes.split(), "initial_scale", "relevant_low"]
+        sizes = "label_dimension steps record_every prompts rate_steps size_steps rate_programs few_seeds most_seeds"
+        sizes += " early_neurons batch neurons train_length test_length step_size initial_scale relevant_low"
+        positive = sizes.split()
         require_positive(**{name: getattr(self, name) for name in positive})
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
         require(
@@ -112,18 +119,26 @@ def patterns(s: Settings) -> Patterns:
     )
 
 
-def shifted_patterns(s: Settings) -> Patterns:
+SIGNS = {  # of the coefficients k_i of the second pattern of each mixture, and of all
+    "out": (1, 1),  # k_i >= 0, as Theorem 2 asks
+    "negative": (-1, 1),  # differences
+    "opposite": (1, -1),  # all k_i <= 0
+}
+
+
+def shifted_patterns(s: Settings, domain: str = "out") -> Patterns:
     """Theorem 2's test patterns: μ' non-negative combinations of the μ's (orthogonal ones need disjoint supports), ν'
     new.
 
     μ'_1 = (μ_1 + μ_2)/√2, μ'_2 = 0.8 μ_3 + 0.6 μ_4, μ'_3 = μ_5; the ν' are a random rotation of the ν's among
-    themselves, so none of them was seen and none lies in the span of the μ's.
+    themselves, so none of them was seen and none lies in the span of the μ's. Other domains have other signs (`SIGNS`).
     """
+    second, whole = SIGNS[domain]
     trained = patterns(s)
     rows = np.zeros((3, s.relevant_patterns))
-    rows[0, :2] = np.sqrt(0.5)
-    rows[1, 2:4] = 0.8, 0.6
-    rows[2, 4] = 1.0
+    rows[0, :2] = whole * np.sqrt(0.5) * np.array([1, second])
+    rows[1, 2:4] = whole * 0.8, whole * second * 0.6
+    rows[2, 4] = whole
     rotation = random_rotation(s.irrelevant_patterns, seed=1)
     return dataclasses.replace(
         trained, relevant=mix(rows, trained.relevant), irrelevant=mix(rotation, trained.irrelevant)
@@ -131,17 +146,24 @@ def shifted_patterns(s: Settings) -> Patterns:
 
 
 @functools.lru_cache(maxsize=64)
-def world(s: Settings, domain: str, length: int) -> Classification:
-    """ "in": the M1 training tasks on the training patterns; "out": all tasks on the shifted ones."""
+def world(
+    s: Settings, domain: str, length: int, *, longest: int | None = None, fraction: float | None = None, label: int = 0
+) -> Classification:
+    """ "in": the M1 training tasks on the training patterns; "out" (or another of `SIGNS`): all tasks on shifted ones.
+
+    `longest` is the length for which there is room, `fraction` another α or α', `label` the direction of q.
+    """
     embedding = np.zeros(s.label_dimension)
-    embedding[0] = s.pattern_strength
+    embedding[label] = s.pattern_strength
     inside = domain == "in"
+    usual = s.matching_fraction if inside else s.test_matching_fraction
     return Classification(
-        patterns(s) if inside else shifted_patterns(s),
+        patterns(s) if inside else shifted_patterns(s, domain),
         cyclic_tasks(s.relevant_patterns) if inside else all_tasks(3),
         label_embedding=embedding,
-        matching_fraction=s.matching_fraction if inside else s.test_matching_fraction,
+        matching_fraction=usual if fraction is None else fraction,
         context_length=length,
+        maximum_length=longest,
         relevant_range=(s.relevant_low, s.relevant_high),
         irrelevant_range=(-s.irrelevant_size, s.irrelevant_size),
         noise_norm=s.noise_norm,
@@ -161,20 +183,31 @@ def recipe(s: Settings) -> Recipe:
     )
 
 
+DEVIATION = 0.25  # ε_m, free in (0, 1/2)
+
+
+def deviation(s: Settings) -> float:
+    """ε_m: 1/4, or the smallest that the width allows, M1 √(log N / m), where that is larger and still below 1/2."""
+    smallest = s.relevant_patterns * math.sqrt(math.log(s.batch * s.steps) / s.neurons)
+    return smallest if DEVIATION < smallest < 0.5 else DEVIATION
+
+
 def symbols(s: Settings) -> theory.Symbols:
-    """What the theorems speak of, at these settings. ε_m, C and ε are free: 1/4, 2 and 1/M1."""
+    """What the theorems speak of, at these settings. ε_m, C and ε are free: see `deviation`, 2 and 1/M1."""
     return theory.Symbols(
         **shared(theory.Symbols, s),
         training_tasks=s.relevant_patterns,
         test_patterns=len(shifted_patterns(s).relevant),
-        neuron_deviation=0.25,
+        neuron_deviation=deviation(s),
         attention_constant=2.0,
         error=1 / s.relevant_patterns,
     )
 
 
 settings = {
-    "smoke": Settings(steps=40, rate_steps=20, record_every=20, prompts=500),
+    "smoke": Settings(
+        steps=40, rate_steps=20, size_steps=10, rate_programs=2, record_every=20, prompts=500, early_neurons=40
+    ),
     "quick": Settings(),
-    "paper": Settings(steps=1000, prompts=50_000),
+    "paper": Settings(steps=1000, prompts=50_000, few_seeds=32),
 }

@@ -8,6 +8,15 @@ Where the paper disagrees with itself:
 - β = Θ(log log M1) in Section 3.2, "from Θ(log log M)" below Proposition 2: shown as a rate with M1.
 - The proof's first phase, before (48), has T >= η⁻¹ ((1-α)/α · M M1 √log C)^(1/3): a second rate of Theorem 1.
 - Theorem 2 says zero error; its proof ends with loss <= ε if M1 >= 1/ε (71): shown as a condition.
+- (64) takes l_ts >= 2/α' to give an example that matches the query with high probability. As examples are drawn, none
+  matches with probability (1 - α'/2)^(2/α'), about 1/e.
+- Proposition 1 has √log M, its proof (59), (60) √log M1; the statement is taken.
+- The sets W_l, U_l of lucky neurons in Lemmas 3 to 7 are not defined; they are taken from the paper's successor.
+- (15) and (16) are norms with β²; they follow from (76) and (77), which are products with q and μ_l: norms have β. (76)
+  grows with t, (15) does not.
+- Lemma 4 has λ_*; (96) to (102) have λ_*⁴, and (103) goes on with λ_*.
+- The proof of Lemma 4 needs log M1 <= δ²β² before (88), that of Lemma 6 log M1 >= δ²β² after (155).
+- Remark 1 asks for combinations of training-irrelevant patterns; Theorem 2 of relevant ones.
 """
 
 from __future__ import annotations
@@ -162,6 +171,42 @@ def root_logarithmic(s: Symbols) -> float:
     return math.sqrt(math.log(s.all_patterns))
 
 
+def gradient_lemmas(s: Symbols, c: float) -> tuple[Theorem, ...]:
+    """Lemmas 3 to 6, whose a is m: the readout is ±1/m. They print no conditions of their own."""
+    label = {"initial_scale": 1, "pattern_strength": 2, "neurons": -1}
+    return (
+        Theorem(
+            f"{PAPER}/lem3", "Lemma 3, rows of W_O", "What gradients add to rows of lucky and other neurons.", (),
+            (rate("label part", "Θ(δβ²/a)", s, label, constant=c),
+             rate("feature part", "Θ(δβ²λ_*/a)", s, label | {"relevant_low": 1}, constant=c),
+             rate("other rows", "O(η B^(-1/2) β²/a)", s,
+                  {"step_size": 1, "batch": -0.5, "pattern_strength": 2, "neurons": -1}, constant=c)),
+        ),
+        Theorem(
+            f"{PAPER}/lem4", "Lemma 4, W_Q and W_K", "What gradients add between patterns.", (),
+            (rate("across over along", "O(1/M1)", s, {"relevant_patterns": -1}, constant=c),
+             rate("on irrelevant patterns", "O(1/(BM))", s, {"batch": -1, "all_patterns": -1}, constant=c)),
+        ),
+        Theorem(
+            f"{PAPER}/lem5", "Lemma 5, W_V", "How far a token moves along the rows of W_O.", (),
+            (rate("lucky neurons", "V_i >= Ω(λ_*² β²/a)", s,
+                  {"relevant_low": 2, "pattern_strength": 2, "neurons": -1}, constant=c, note="γ taken as 0"),
+             rate("others", "V_i <= O((log B/B)^(1/2) β²/a)", s, {"pattern_strength": 2, "neurons": -1},
+                  root_batch, c)),
+        ),
+        Theorem(
+            f"{PAPER}/lem6", "Lemma 6, responses of rows", "Lucky rows respond more and more, others do not.", (),
+            (rate("lucky rows", "Ω(η t δβ²λ_*²/a)", s, label | {"step_size": 1, "relevant_low": 2}, constant=c,
+                  note="per step t"),),
+        ),
+    )  # fmt: skip
+
+
+def root_batch(s: Symbols) -> float:
+    """(log B / B)^(1/2)."""
+    return math.sqrt(math.log(s.batch) / s.batch)
+
+
 def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
     """All numbered statements with conditions or rates."""
     require_open_fraction(s, "error", "neuron_deviation")
@@ -219,6 +264,7 @@ def theorems(s: Symbols, constant: float = 1.0) -> tuple[Theorem, ...]:
             (at_least("training tasks", "|T| >= M1", s.training_tasks, s.relevant_patterns),),
             (rate("training tasks", "|T| = M1", s, {"relevant_patterns": 1}),),
         ),
+        *gradient_lemmas(s, c),
         Theorem(
             f"{PAPER}/lem7", "Lemma 7, lucky neurons", "So many neurons are lucky at the start.",
             (width(s),),

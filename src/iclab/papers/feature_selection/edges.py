@@ -1,0 +1,82 @@
+"""Tests of feature-selection where its theorems begin to promise, and where they do not promise anything."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from iclab.authoring import Experiment, Lab, Prompt, errors, hinge
+from iclab.models.softmax_transformer import SoftmaxTransformer
+from iclab.papers.feature_selection.experiments import standard
+from iclab.papers.feature_selection.settings import Settings, world
+from iclab.papers.nonlinear_icl.laws import Guaranteed
+from iclab.worlds.classification import Classification
+
+FRACTIONS = (0.2, 0.4, 0.5, 0.8, 1.0)  # α' at the edge l_ts = 2/α'
+MATCHING = (0, 1)  # examples that are guaranteed to match the query
+OUTSIDE = ("negative", "opposite", "label", "absent")  # conditions of Remark 1, each given up alone
+
+
+def edge_length(fraction: float) -> int:
+    """l_ts = 2/α', rounded up.
+
+    >>> [edge_length(fraction) for fraction in FRACTIONS]
+    [10, 5, 4, 3, 2]
+    """
+    return math.ceil(2 / fraction - 1e-9)
+
+
+def matched(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
+    """Errors, and whether any example matches the query."""
+    return dict(errors(hinge)(model, prompt)) | {"matched": jnp.any(prompt.matches_query()).astype(float)}
+
+
+def edge(lab: Lab) -> xr.Dataset:
+    """Theorem 2 at l_ts = 2/α': drawn, and with one example guaranteed to match the query."""
+    s: Settings = lab.settings
+    longest = edge_length(min(FRACTIONS))
+
+    def place(setting: str, seed: int, fraction: float, matching: int) -> Guaranteed:
+        own = world(s, "out", edge_length(fraction), longest=longest, fraction=fraction)
+        return Guaranteed(own, np.int32(matching))
+
+    grid = {"fraction": FRACTIONS, "matching": MATCHING}
+    return lab.evaluate(standard(lab), "edge", matched, place, grid, s.prompts).isel(setting=0)
+
+
+def training_edge(lab: Lab) -> xr.Dataset:
+    """Theorem 1 at the length of training prompts: drawn, and with one example guaranteed to match the query."""
+    s: Settings = lab.settings
+
+    def place(setting: str, seed: int, matching: int) -> Guaranteed:
+        return Guaranteed(world(s, "in", s.train_length), np.int32(matching))
+
+    grid = {"matching": MATCHING}
+    return lab.evaluate(standard(lab), "training edge", errors(hinge), place, grid, s.prompts).isel(setting=0)
+
+
+def outside(lab: Lab) -> xr.Dataset:
+    """Prompts that give up one condition of Remark 1: signs of k_i, the label embedding, examples that match."""
+    s: Settings = lab.settings
+    places = {
+        "negative": world(s, "negative", s.test_length),
+        "opposite": world(s, "opposite", s.test_length),
+        "label": world(s, "out", s.test_length, label=1),
+        "absent": world(s, "out", s.test_length, fraction=1e-6),
+    }
+
+    def place(setting: str, seed: int, without: str) -> Classification:
+        return places[without]
+
+    return lab.evaluate(standard(lab), "outside", errors(hinge), place, {"without": OUTSIDE}, s.prompts).isel(setting=0)
+
+
+experiments = {
+    "edge": Experiment(edge, cost=3),
+    "training-edge": Experiment(training_edge, cost=2),
+    "outside": Experiment(outside, cost=2),
+}

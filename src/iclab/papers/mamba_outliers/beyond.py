@@ -6,7 +6,7 @@ from iclab.authoring.gpt2 import FEWER_SEEDS
 from iclab.expressions import apply, measured
 from iclab.kinds import above, below, larger, smaller, suffices
 from iclab.papers.mamba_outliers.laws import limits
-from iclab.papers.mamba_outliers.readings import from_fraction, sized, up_to
+from iclab.papers.mamba_outliers.readings import POSITIVE, STACKED, from_fraction, sized, up_to
 from iclab.papers.mamba_outliers.settings import KINDS, TASKS, Settings, symbols
 from iclab.papers.mamba_outliers.shifts import MANY, inside_length
 from iclab.statements import SIGNED, UNIT, Part, Reading, Statement
@@ -36,6 +36,7 @@ def ours(s: Settings) -> list[Statement]:
     dial, sums = measured("dial", "error"), measured("sums", "error")
     clipped, whole = (measured("clipped", name).sel(fraction=MANY) for name in ("clipped", "error"))
     length = inside_length(s)
+    ratio = measured("gates", "outlier_gate").mean("distance") / measured("gates", "clean_gate").mean("distance")
     return [
         Statement(
             "edge", "Beyond: is one half the edge of Theorem 4?",
@@ -81,6 +82,16 @@ def ours(s: Settings) -> list[Statement]:
             ours=("labels flipped, exact numbers, the larger κ_a', the 18 tasks", "the paper's 0.01 is the smallest "
                                                                                   "effect"),
             afterwards="Written when 3 seeds had shown 0.06 against 0.",
+        ),
+        Statement(
+            "one-layer-gates", "Beyond: which layer closes its gates?",
+            "In every seed one of the three layers closes its gates on outliers, not all three; which one differs.",
+            (Part("smallest over layers: mean gate of outliers / of clean examples", ratio.min("layer"), below(0.1),
+                  POSITIVE),
+             Part("largest over layers", ratio.max("layer"), above(0.1), POSITIVE)),
+            sized(s, STACKED[:2]), figure="fig5", beyond=True,
+            ours=("'closes': below a tenth",),
+            afterwards="Written when the ratios of all layers and 8 seeds had been seen.",
         ),
     ]  # fmt: skip
 

@@ -155,13 +155,13 @@ def growth(results: Results, s: Settings) -> Figure:
     }
     names = {"(36) -wᵀv*": "gate_outlier", "(37) -wᵀμ_j": "gate_relevant"}
     turned = {words: -measured("early", name).sel(setting=TASKS) for words, name in names.items()}
-    logits = {"(40) outlier": "outlier_logit", "(41) clean": "gate_relevant"}
+    logits = {"(40) outlier": "outlier_logit", "(41) clean": "gate_relevant", "(171) wᵀv*": "gate_outlier"}
     ends = {words: measured("gate-sizes", name) for words, name in logits.items()}
     reached = measured("reach", "reach").sel(setting=TASKS)
     shown = (
         Lines("Lemma 3: gained by W_B and W_C", first, "step", y="gained", **both),
         Lines("Lemma 4: lost by wᵀp", turned, "step", y="lost", **both),
-        Lines("Lemma 5: wᵀp at 16 T_M", ends, "patterns", x="M1", y="logit"),
+        Lines("Lemma 5: gained by wᵀp at 16 T_M", ends, "patterns", x="M1", y="gained"),
         Lines("(20): gate right before the query", measured("gate-sizes", "nearest_gate"), "patterns", x="M1",
               y="gate of an outlier", log="xy"),
         Lines("Lemma 6: reach of gates", reached, "length", x="l", y="Σ G_i (l-i+1)", limits=(0, 2)),

@@ -33,6 +33,7 @@ from iclab.probes.gates import gate_reach
 BATCHES = (16, 64, 256, 1024)  # B
 BATCH_STEPS = 200  # T of these; T_M is 2
 REACH_LENGTHS = (10, 20, 40, 80)  # l of Lemma 6
+LOGITS = ["gate_outlier", "gate_relevant", "outlier_logit"]
 MULTIPLE = 16.0  # Lemma 5 and (20) are read at so many T_M, for every M1
 
 
@@ -107,9 +108,12 @@ def size(name: str) -> Callable[[Lab], xr.Dataset]:
 
 
 def gate_sizes(lab: Lab) -> xr.Dataset:
-    """Lemma 5 and (20) at several M1: logits and gates of Mamba, each at the same multiple of its T_M."""
+    """Lemma 5 and (20) at several M1: what logits of Mamba gained since the start, and its gates, each at the same
+    multiple of its T_M.
+    """
     s, law, found = lab.settings, LAWS["mamba"]["M1"], []
-    history = around(lab, "mamba").history[["outlier_logit", "gate_relevant", "nearest_gate"]]
+    history = around(lab, "mamba").history[[*LOGITS, "nearest_gate"]]
+    history = history.assign(history[LOGITS] - history[LOGITS].isel(step=0))
     for count in law.values:
         own = dataclasses.replace(resized(s, "M1", count), mamba_step_size=s.mamba_step_size / s.mamba_slowdown)
         needed = MULTIPLE * theory.mamba_iterations(symbols(own)).value
@@ -142,9 +146,7 @@ def train_early(lab: Lab) -> Trained:
 def early(lab: Lab) -> xr.Dataset:
     """Lemmas 3 and 4: what W_B, W_C and w gained since the start, along training."""
     found = train_early(lab).history
-    names = ["gate_outlier", "gate_relevant", "outlier_logit"]
-    gained = found[names] - found[names].isel(step=0)
-    return found.assign(gained).isel(step=slice(1, None))
+    return found.assign(found[LOGITS] - found[LOGITS].isel(step=0)).isel(step=slice(1, None))
 
 
 def reach(lab: Lab) -> xr.Dataset:

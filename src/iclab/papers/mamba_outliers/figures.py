@@ -163,7 +163,7 @@ def growth(results: Results, s: Settings) -> Figure:
         Lines("Lemma 4: lost by wᵀp", turned, "step", y="lost", **both),
         Lines("Lemma 5: gained by wᵀp at 16 T_M", ends, "patterns", x="M1", y="gained"),
         Lines("(20): gate right before the query", measured("gate-sizes", "nearest_gate"), "patterns", x="M1",
-              y="gate of an outlier", log="xy"),
+              y="gate of an outlier", limits=(0, 0.25)),
         Lines("Lemma 6: reach of gates", reached, "length", x="l", y="Σ G_i (l-i+1)", limits=(0, 2)),
     )  # fmt: skip
     return picture(_in_reading(results, "early"), *shown, width=3.4)
@@ -171,7 +171,7 @@ def growth(results: Results, s: Settings) -> Figure:
 
 def dial(results: Results, s: Settings) -> Figure:
     """Mamba's error with many outliers: by their size, and by κ_a' Σλ / κ_a for mixtures of several sums."""
-    look: dict[str, Any] = {"bounds": UNIT, "limits": (-0.02, 1.02), "rules": {"0.05": 0.05}, "log": "x"}
+    look: dict[str, Any] = {"bounds": UNIT, "limits": (-0.02, 1.02), "rules": {"0.05": 0.05}}
     shown = (
         Lines(f"α = {MANY:g}, l_ts = {s.test_length}", measured("dial", "error"), "magnitude", by="outliers", x="κ_a'",
               **look),

@@ -286,7 +286,7 @@ _small: dict[str, Any] = {
     "prompts": 500,
     "trend_prompts": 250,
 }
-_small |= {"rate_programs": 2}
+_small |= {"rate_programs": 1}
 _large: dict[str, Any] = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
 _deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
 _smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())

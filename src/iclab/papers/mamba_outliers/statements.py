@@ -130,7 +130,7 @@ def theorems(s: Settings) -> list[Statement]:
              *(LAWS["linear"][name].part(readings=trained) for name in other)),
             (*TRAINED, SMALLER_START), figure="rates", table="rates", afterwards=f"{RESOLVED} {START} {AGAIN}",
             ours=(EPSILON, NEEDED,
-                  "the threshold decides in 1 - p_a: for a loss below 0.1, where p_a = 0.6 never gets, the exponent was "
+                  "the threshold decides in 1 - p_a: for a loss below 0.1, where p_a = 0.6 never gets, the exponent is "
                   "-1.84 at δ = 0.02 and -1.42 at 0.001, and the bound fails at both",
                   "what training adds is the margin F > 1, which the hinge loss measures: at these settings T_T is 2 "
                   "steps, and the 0-1 error of the untrained model is below ε already"),

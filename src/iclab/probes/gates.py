@@ -11,6 +11,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba, recurrence
 from iclab.prompts import Prompt
@@ -50,6 +51,21 @@ def gate_profile(model: Mamba, prompt: Prompt) -> dict[str, Array]:
         found[f"{name}_sum@layer@distance"] = jnp.where(group, trace.gates, 0.0)[:, ::-1]
         found[f"{name}_count@distance"] = group.astype(float)[::-1]
     return found
+
+
+def gate_reach(model: Mamba, prompt: Prompt) -> dict[str, Array]:
+    """Σ_i G_{i,l+1} (l - i + 1), how far back one layer looks (Lemma 6)."""
+    _, trace = model(prompt)
+    present = prompt.present[:-1]
+    distance = jnp.cumsum(present[::-1])[::-1]
+    return {"reach": jnp.sum(jnp.where(present, trace.gates[0] * distance, 0.0))}
+
+
+def clipped_errors(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str, Array]:
+    """The 0-1 error of one layer as it is, and with its negative attention scores set to 0; a tie is an error."""
+    output, trace = model(prompt)
+    kept = jnp.sum(trace.gates[0] * jnp.maximum(trace.scores[0], 0.0) * prompt.label[:-1])
+    return {name: hinge.mistake(one, prompt)[0].astype(float) for name, one in (("error", output), ("clipped", kept))}
 
 
 def form_difference(model: Mamba, prompt: Prompt) -> dict[str, Array]:

@@ -1,4 +1,6 @@
-"""What is run for mamba-outliers: one-layer models on two task sets, three-layer stacks, GPT-2, tests with outliers."""
+"""What is run for mamba-outliers' figures: one-layer models on two task sets, three-layer stacks, GPT-2, tests with
+outliers.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Recipe, Trained, errors, expect, geometric, hinge, swept
+from iclab.authoring import Experiment, Lab, Member, Recipe, Trained, errors, expect, hinge
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
+from iclab.papers.mamba_outliers import theory
 from iclab.papers.mamba_outliers.explorer import explorer
-from iclab.papers.mamba_outliers.laws import FEW_OUTLIERS, FRACTIONS, LAWS, SLOWER, SMALL_START
 from iclab.papers.mamba_outliers.settings import (
-    GATE_FRACTION,
     KINDS,
-    MAGNITUDES,
     ONE_LAYER,
     STACKS,
     TASK_SETS,
@@ -27,6 +27,7 @@ from iclab.papers.mamba_outliers.settings import (
     inference_world,
     one_layer,
     stacked,
+    symbols,
     training_world,
 )
 from iclab.probes.gates import attention_sums, form_difference, gate_profile
@@ -79,8 +80,8 @@ def tested(
 
 def forms(lab: Lab) -> xr.Dataset:
     """The recurrence (1) against the closed form (3), on trained models and test prompts."""
-    trained, sizes = train_one_layer(lab, "mamba"), {"magnitude": MAGNITUDES}
-    return tested(lab, trained, "forms", sizes, 500, form_difference, fraction=GATE_FRACTION)
+    trained, sizes = train_one_layer(lab, "mamba"), {"magnitude": lab.settings.magnitudes}
+    return tested(lab, trained, "forms", sizes, 500, form_difference, fraction=lab.settings.gate_fraction)
 
 
 def convergence(lab: Lab) -> xr.Dataset:
@@ -93,26 +94,55 @@ def convergence(lab: Lab) -> xr.Dataset:
 def robustness(lab: Lab) -> xr.Dataset:
     """Theorems 2 and 4, Fig. 1: errors against the fraction of outliers, for three label rules and two magnitudes.
 
-    "exact_error" is the same with an exact number of outliers in every prompt, not a binomial one, for κ_a' = 10.
+    "exact_error" is the same with an exact number of outliers in every prompt, not a binomial one, for the larger one.
     """
+    s: Settings = lab.settings
 
     def test(kind: str, name: str, magnitudes: tuple[float, ...], exact: bool) -> xr.Dataset:
-        dims = {"rule": RULES, "magnitude": magnitudes, "fraction": FRACTIONS}
-        return tested(lab, train_one_layer(lab, kind), name, dims, lab.settings.prompts, exact=exact)
+        dims = {"rule": RULES, "magnitude": magnitudes, "fraction": s.fractions}
+        return tested(lab, train_one_layer(lab, kind), name, dims, s.prompts, exact=exact)
 
-    exact = both(lambda kind: test(kind, "robustness exact", MAGNITUDES[-1:], exact=True))["error"]
-    found = both(lambda kind: test(kind, "robustness", MAGNITUDES, exact=False))
+    exact = both(lambda kind: test(kind, "robustness exact", s.magnitudes[-1:], exact=True))["error"]
+    found = both(lambda kind: test(kind, "robustness", s.magnitudes, exact=False))
     return found.assign(exact_error=exact.isel(magnitude=0, drop=True))
+
+
+def robustness_seen(lab: Lab) -> xr.Dataset:
+    """The same with the outliers of training, at the smaller magnitude."""
+    s: Settings = lab.settings
+    dims = {"rule": RULES, "magnitude": s.magnitudes[:1], "fraction": s.fractions}
+
+    def test(kind: str) -> xr.Dataset:
+        return tested(lab, train_one_layer(lab, kind).only(TASKS), "seen", dims, s.trend_prompts, outliers="seen")
+
+    return both(test)
+
+
+def robustness_brief(lab: Lab) -> xr.Dataset:
+    """The same beside a linear Transformer that was trained for the T_T of Theorem 3 (constant 1), at the larger
+    magnitude.
+    """
+    s: Settings = lab.settings
+    steps = max(1, round(theory.linear_iterations(symbols(s)).value))
+    dims = {"rule": RULES, "magnitude": s.magnitudes[-1:], "fraction": s.fractions}
+
+    def test(kind: str) -> xr.Dataset:
+        brief = {TASKS: one_layer(s, "linear", TASK_SETS[TASKS])}
+        trained = train_one_layer(lab, kind).only(TASKS) if kind == "mamba" else lab.train("brief", brief, [0, steps])
+        return tested(lab, trained, "brief", dims, s.trend_prompts)
+
+    return both(test)
 
 
 def phase(lab: Lab) -> xr.Dataset:
     """Errors of both models over the fraction of (label-flipped) outliers and the length of test prompts."""
-    dims = {"fraction": FRACTIONS, "length": LENGTHS}
-    fixed = {"magnitude": MAGNITUDES[-1], "exact": True, "stackable": True, "longest": LENGTHS[-1]}
+    s: Settings = lab.settings
+    dims = {"magnitude": s.magnitudes, "fraction": s.fractions, "length": LENGTHS}
+    fixed = {"exact": True, "stackable": True, "longest": LENGTHS[-1]}
 
     def test(kind: str) -> xr.Dataset:
         trained = train_one_layer(lab, kind).only(TASKS)
-        return tested(lab, trained, "phase", dims, lab.settings.trend_prompts, **fixed).isel(setting=0, drop=True)
+        return tested(lab, trained, "phase", dims, s.trend_prompts, **fixed).isel(setting=0, drop=True)
 
     return both(test)
 
@@ -129,34 +159,9 @@ def gpt2_outliers(lab: Lab) -> xr.Dataset:
 
     tasks = {"tasks": ["all", "seen"]}
     own = lab.evaluate(trained, "convergence", ERRORS, place, tasks, s.gpt2.prompts)["error"]
-    dims = {"shifts": (None, shifts), "rule": RULES, "magnitude": MAGNITUDES, "fraction": FRACTIONS}
+    dims = {"shifts": (None, shifts), "rule": RULES, "magnitude": s.magnitudes, "fraction": s.fractions}
     found = tested(lab, trained, "robustness", dims, s.gpt2.trend_prompts).rename(shifts="tasks").assign_coords(tasks)
     return found.assign(own_error=own, training_loss=trained.history["training_loss"]).isel(setting=0, drop=True)
-
-
-def rate(name: str, **fixed: float) -> Callable[[Lab], xr.Dataset]:
-    """Trainings of both models at the values of a law, padded to the longest prompt so that all share a program."""
-    law = LAWS["mamba"][name]
-
-    def run(lab: Lab) -> xr.Dataset:
-        start = dataclasses.replace(lab.settings, initial_scale=SMALL_START, **fixed)
-        points = {f"{value:g}": dataclasses.replace(start, **{law.setting: value}) for value in law.values}
-        longest = max(point.train_length for point in points.values())
-
-        def recipe(kind: str, s: Settings) -> Recipe:
-            one = one_layer(s, kind, TASK_SETS[TASKS])
-            slow = dataclasses.replace(one.training, step_size=one.training.step_size / SLOWER[kind])
-            world = training_world(s, TASK_SETS[TASKS], s.outlier_fraction, longest=longest)
-            return dataclasses.replace(one, world=world, training=slow, watched=())
-
-        def train(kind: str) -> xr.Dataset:
-            recipes = {label: recipe(kind, s) for label, s in points.items()}
-            found = lab.train(f"{law.experiment}-{kind}", recipes, geometric(start.rate_steps, first=2)).history
-            return swept(found, law.over, law.values)
-
-        return both(train)
-
-    return run
 
 
 def attention(lab: Lab) -> xr.Dataset:
@@ -172,10 +177,11 @@ def attention(lab: Lab) -> xr.Dataset:
 
 def gates(lab: Lab) -> xr.Dataset:
     """Corollary 2, Figs. 3 and 5: gates of outlier and clean examples by distance to the query, α = 0.3."""
-    sizes, prompts = {"magnitude": MAGNITUDES}, lab.settings.trend_prompts
+    s: Settings = lab.settings
+    sizes, prompts = {"magnitude": s.magnitudes}, s.trend_prompts
 
     def measure(trained: Trained) -> xr.Dataset:
-        return tested(lab, trained, "gates", sizes, prompts, gate_profile, fraction=GATE_FRACTION)
+        return tested(lab, trained, "gates", sizes, prompts, gate_profile, fraction=s.gate_fraction)
 
     parts = [measure(train_one_layer(lab, "mamba")).sel(setting=[TASKS]).assign_coords(setting=[ONE_LAYER])]
     parts += [measure(train_stack(lab, name)) for name in STACKS.values() if "Mamba" in name]
@@ -188,9 +194,11 @@ def gates(lab: Lab) -> xr.Dataset:
 
 def placements(lab: Lab) -> xr.Dataset:
     """Table 2: accuracy of the stacks with outliers farthest from the query, closest to it, or anywhere. α = 0.5."""
-    dims = {"rule": RULES, "magnitude": MAGNITUDES, "placement": PLACEMENTS}
-    fixed, prompts = {"fraction": 0.5, "exact": True, "stackable": True}, lab.settings.trend_prompts
-    found = [tested(lab, train_stack(lab, name), "placements", dims, prompts, **fixed) for name in STACKS.values()]
+    s: Settings = lab.settings
+    dims = {"rule": RULES, "magnitude": s.magnitudes, "placement": PLACEMENTS}
+    fixed: dict[str, Any] = {"fraction": s.placement_fraction, "exact": True, "stackable": True}
+    stacks = STACKS.values()
+    found = [tested(lab, train_stack(lab, name), "placements", dims, s.trend_prompts, **fixed) for name in stacks]
     joined: xr.Dataset = xr.concat(found, "setting")
     return joined.assign(accuracy=1.0 - joined["error"])
 
@@ -199,14 +207,12 @@ experiments = {
     "forms": Experiment(forms, cost=8),
     "convergence": Experiment(convergence, cost=6),
     "robustness": Experiment(robustness, cost=25),
+    "robustness-seen": Experiment(robustness_seen, cost=4),
+    "robustness-brief": Experiment(robustness_brief, cost=5),
     "attention": Experiment(attention, cost=60),
     "gates": Experiment(gates, cost=4),
     "placements": Experiment(placements, cost=8),
     "explorer": Experiment(explorer, cost=6),
     "gpt2-outliers": Experiment(gpt2_outliers, cost=70),
-    "rate-outliers": Experiment(rate("p_a"), 16, "Trainings of both models at several p_a."),
-    "rate-length": Experiment(
-        rate("l_tr", outlier_fraction=FEW_OUTLIERS), 28, "Trainings of both models at several l_tr."
-    ),
-    "phase": Experiment(phase, cost=14),
+    "phase": Experiment(phase, cost=18),
 }

@@ -9,6 +9,12 @@ Where the paper disagrees with itself:
 - (44) lacks the V² of (35) and of Theorem 1 (i). V² is taken. Lemma 3 asks for B >= (1-p_a)⁻² log 1/ε besides.
 - κ_a' may also be as large as L⁻¹(κ_a + ...) by the end of the proof of Theorem 2; the statement is taken.
 - Corollary 2 has poly(M1)⁻¹ in (20) and poly(M1^κ_a')⁻¹ in (62); poly(x) is x here, in all bounds. (20) has M1⁻¹.
+- Theorem 2 (b) has κ_a' >= κ_a. The logit of a test outlier is κ_a' Σλ wᵀv*, so that (62) needs κ_a' L >= κ_a; the
+  printed condition is taken, and the other one is a statement of ours.
+- (61) bounds the size of scores on other patterns by ε; (29) makes them negative and lets them grow with t. (19) is
+  printed from above only. Both are read.
+- (28) is exact after one step only: patterns that share a partner meet through it from the second step on.
+- (93) takes |w(0)ᵀx| for 1/(d+1); w(0) ~ N(0, I/(d+1)) gives ‖x‖/√(d+1), about 0.5. Lemmas are judged on what w gains.
 - (40), w'p <= -log M1, gives σ(w'p) = 1/M1; (48) writes poly(M1^κ_a)⁻¹ for it.
 """
 

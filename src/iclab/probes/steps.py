@@ -22,7 +22,10 @@ from iclab.prompts import Prompt
 
 def step_masses(model: ChainTransformer | SeparateChainTransformer | GPT2, prompt: Prompt) -> dict[str, Array]:
     """Attention mass on columns with the same or another pattern, of the same or another step, as the query's."""
-    _, trace = model(prompt)
+    return _masses(model(prompt)[1].attention, prompt)
+
+
+def _masses(attention: Array, prompt: Prompt) -> dict[str, Array]:
     assert prompt.step is not None, "step masses need a world of reasoning"
     pattern = prompt.pattern[:-1] == prompt.pattern[-1]
     step = prompt.step[:-1] == prompt.step[-1]
@@ -32,7 +35,7 @@ def step_masses(model: ChainTransformer | SeparateChainTransformer | GPT2, promp
         "same_pattern_other_step": pattern & ~step,
         "other_pattern_other_step": ~pattern & ~step,
     }
-    return {name: jnp.sum(jnp.where(group, trace.attention, 0.0), axis=-1) for name, group in groups.items()}
+    return {name: jnp.sum(jnp.where(group, attention, 0.0), axis=-1) for name, group in groups.items()}
 
 
 def at_first_pattern(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:
@@ -53,13 +56,20 @@ def at_first_pattern(model: ChainTransformer | SeparateChainTransformer, prompt:
 def step_gradients(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:
     """p̃'ᵀ (∂ℓ/∂W) p̃ for columns p̃ = (μ; 0; c) and p̃' of the same or another pattern and step: means over all pairs.
 
-    With them the moments of the attention p on same pattern and step in which the lemmas bound them: (1-p)², p(1-p)²
-    and p(1-p). Weights that are trained separately are taken together as W.
+    With them the attention on the query's step, and the moments of the attention p on same pattern and step in which
+    the lemmas bound the gradient: (1-p)², p(1-p)² and p(1-p). Weights that are trained separately are taken together
+    as W.
     """
     whole = model
     if isinstance(model, SeparateChainTransformer):
         whole = ChainTransformer(model.key_weights.T @ model.query_weights)
-    gradient = jax.grad(lambda own: squared.value(own(prompt)[0], prompt))(whole).weights
+
+    def loss(own: ChainTransformer) -> tuple[Array, dict[str, Array]]:
+        output, trace = own(prompt)
+        return squared.value(output, prompt), _masses(trace.attention, prompt)
+
+    whole_gradient, masses = jax.grad(loss, has_aux=True)(whole)
+    gradient = whole_gradient.weights
     assert prompt.answers is not None
     count = prompt.answers.shape[0]
     inputs, codes = prompt.dictionary[:count], prompt.dictionary[2 * count : -1]
@@ -71,9 +81,10 @@ def step_gradients(model: ChainTransformer | SeparateChainTransformer, prompt: P
         for pattern in by_pattern
         for step in by_step
     }
-    mass = step_masses(model, prompt)["same_pattern_same_step"]
+    mass = masses["same_pattern_same_step"]
     rest = 1 - mass
-    return found | {"rest_squared": rest**2, "mass_rest_squared": mass * rest**2, "mass_rest": mass * rest}
+    found |= {"rest_squared": rest**2, "mass_rest_squared": mass * rest**2, "mass_rest": mass * rest}
+    return found | {name: masses[name] for name in ("same_pattern_same_step", "other_pattern_same_step")}
 
 
 def _on_and_off(block: Array) -> tuple[Array, Array]:

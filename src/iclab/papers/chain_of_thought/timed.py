@@ -18,7 +18,7 @@ from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransf
 from iclab.papers.chain_of_thought import laws, theory
 from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.settings import KINDS, Settings, step_matrices
-from iclab.probes.steps import at_first_pattern, step_gradients, step_masses
+from iclab.probes.steps import at_first_pattern, step_gradients
 from iclab.worlds.reasoning import Mode
 
 Transformer = ChainTransformer | SeparateChainTransformer
@@ -26,10 +26,9 @@ Transformer = ChainTransformer | SeparateChainTransformer
 
 def watch(model: Transformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """The ends of both stages: attention on the query's step, and on its step and pattern; and the gradient."""
-    mass = expect(step_masses, model, member.world, key, 1)
-    column = mass["same_pattern_same_step"]
-    found = {"right_step": column + mass["other_pattern_same_step"], "right_column": column}
-    return found | expect(step_gradients, model, member.world, key, 1)
+    found = expect(step_gradients, model, member.world, key, 1)
+    column = found.pop("same_pattern_same_step")
+    return found | {"right_step": column + found.pop("other_pattern_same_step"), "right_column": column}
 
 
 def _timed(lab: Lab, training: str, changed: Mapping[str, Settings]) -> xr.Dataset:

@@ -240,7 +240,6 @@ def test_unknown_ids_raise_in_python_too():
 UNTRAINED = {
     "mamba-outliers/cor1": "at the initial scale, which is ours, the scores sum to Θ(1) already",
     "mamba-outliers/edge": "half of the labels are wrong: whoever has learned nothing errs as the linear Transformer does",
-    "chain-of-thought/fig3c": "uniform attention already outvotes the other patterns",
 }
 
 

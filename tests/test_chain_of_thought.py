@@ -104,7 +104,12 @@ def test_room_is_positive_where_a_bound_is_kept_and_looks_at_the_first_stage_onl
     ones = xr.DataArray(np.full((4, 2), 0.1), dims=("step", "seed"), coords={"step": steps})
     bound = lemmas.first_stage_bounds(at, ones, ones, ones)["(33) left"]
     kept, broken = (bound * factor for factor in (2.0, 0.5))
-    assert (lemmas.room(kept, ones, ones, ones, at, "(33) left") > 0).all()
-    assert (lemmas.room(broken, ones, ones, ones, at, "(33) left") < 0).all()
+    moments, nowhere = (ones, ones, ones), 0 * ones  # a first stage that does not end before T_1
+    assert (lemmas.room(kept, *moments, nowhere, at, "(33) left") > 0).all()
+    assert (lemmas.room(broken, *moments, nowhere, at, "(33) left") < 0).all()
     late = kept.where(kept["step"] < end, broken)
-    assert (lemmas.room(late, ones, ones, ones, at, "(33) left") > 0).all()
+    assert (lemmas.room(late, *moments, nowhere, at, "(33) left") > 0).all()
+    later = kept.where(kept["step"] < 100, broken)
+    ended = (ones["step"] >= 10) * (1 + nowhere)
+    assert (lemmas.room(later, *moments, nowhere, at, "(33) left") < 0).all()
+    assert (lemmas.room(later, *moments, ended, at, "(33) left") > 0).all()

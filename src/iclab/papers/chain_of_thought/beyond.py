@@ -18,6 +18,7 @@ from iclab.authoring import (
 )
 from iclab.authoring.gpt2 import FEWER_SEEDS
 from iclab.papers.chain_of_thought.gpt2 import best_head, own_steps
+from iclab.papers.chain_of_thought.laws import attention_by_error
 from iclab.papers.chain_of_thought.lemmas import NEW
 from iclab.papers.chain_of_thought.settings import Settings, symbols
 from iclab.statistics import trend
@@ -38,8 +39,9 @@ def beyond(s: Settings) -> list[Statement]:
     return [
         Statement("beyond-attention", "Beyond: Proposition 1 with the rate of (51)", "After the iterations (18) the "
                   "attention elsewhere is at most O(√ε).", (
-            Part("attention elsewhere at the T of (18), generic test patterns", measured("edge", "elsewhere_generic"),
-                 Scaling("epsilon", 0.5, "ε", towards="small", scale=1.0), UNIT),
+            Part("iterations until (1-p)² stays below ε, over (18), in ε",
+                 apply(attention_by_error, measured("training", MASSES[0]), symbols(s), 2.0),
+                 Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)),
         ), figure="edge", beyond=True, ours=("(51) makes (1-p)² smaller than ε, so that 1-p is √ε and not ε",),
             afterwards=NEW),
         Statement("beyond-rare", "Beyond: Theorem 1 where α is below 1/M", "Where fewer examples start from the "

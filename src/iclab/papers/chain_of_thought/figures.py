@@ -14,7 +14,6 @@ from iclab.authoring import (
     UNIT,
     Custom,
     Dots,
-    Expression,
     Law,
     Lines,
     Results,
@@ -28,7 +27,7 @@ from iclab.authoring import (
 from iclab.drawing import boundary_map, heads_by_layer, threshold
 from iclab.papers.chain_of_thought.beyond import MASSES
 from iclab.papers.chain_of_thought.gpt2 import MODELS
-from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, ERRORS, STAGES, SWEEPS, Sweep, over
+from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, ERRORS, STAGES, SWEEPS, Sweep, attention_by_error, over
 from iclab.papers.chain_of_thought.lemmas import gradient, stage_by_error
 from iclab.papers.chain_of_thought.settings import KINDS, Settings, symbols, timed
 from iclab.papers.chain_of_thought.statements import REQUIRED, ZERO, by_error
@@ -64,22 +63,18 @@ def thm1(results: Results, s: Settings) -> Figure:
 
 
 def edge(results: Results, s: Settings) -> Figure:
-    """Attention elsewhere at the T of (18) against ε, and at the end of the standard training."""
+    """Iterations over (18) until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and
+    at the end of the standard training.
+    """
+    target = measured("training", MASSES[0])
+    powers = {"1 - p, as (10) says": 1.0, "(1-p)², as (51) does": 2.0}
+    times = {words: apply(attention_by_error, target, symbols(s), power) for words, power in powers.items()}
+    needed = Lines("Until this is below ε", times, "epsilon", x="ε", y="iterations over (18)", log="xy")
     kinds = {"generic pattern": "elsewhere_generic", "equal mixture": "elsewhere_mixture"}
     data = {words: measured("edge", name) for words, name in kinds.items()}
-    rates = Custom("(10) at the T of (18)", ("edge",), partial(_against_error, data))
+    there = Lines("(10) at the T of (18)", data, "epsilon", x="ε", y="attention elsewhere", log="xy")
     mass = {kind: measured("mixtures", "mass").sel(kind=kind) for kind in KINDS}
-    return picture(results, rates, Dots("At the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error}))
-
-
-def _against_error(data: Mapping[str, Expression], axis: Axes, results: Results) -> None:
-    lines = Lines("", data, "epsilon", x="ε", y="attention elsewhere", log="xy")
-    lines.draw(axis, results)
-    found = results["edge"]["elsewhere_generic"]
-    epsilon, first = found["epsilon"].values, float(found.isel(epsilon=0).mean())
-    for power, style, words in ((1.0, "--", "like ε, as (10) says"), (0.5, ":", "like √ε, as (51) does")):
-        axis.plot(epsilon, first * (epsilon / epsilon[0]) ** power, color="#333333", ls=style, lw=1.0, label=words)
-    axis.legend()
+    return picture(results, needed, there, Dots("At the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error}))
 
 
 def lemmas(results: Results, s: Settings) -> Figure:

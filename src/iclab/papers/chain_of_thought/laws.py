@@ -24,6 +24,7 @@ PATTERNS = (5, 8, 12, 20)  # M
 STEPS = (2, 3, 4, 8)  # K
 ERRORS = (0.1, 0.05, 0.025, 0.0125)  # ε: the loss that is asked for
 STEP_ERRORS = (0.2, 0.1, 0.05, 0.025)  # ε of (35): the attention on other steps that is allowed
+ATTENTION_ERRORS = (0.2, 0.14, 0.1, 0.07, 0.05)  # ε of (10): the attention elsewhere that is allowed
 EDGE = (0.4, 0.2, 0.1, 0.07)  # ε for which (17), (18) and (iii) are met with constants near 1
 FRACTIONS = (0.2, 0.4, 0.6, 0.8)  # α' of Figs. 2A and 3A
 TRAJECTORIES = (0.1, 0.25, 0.4, 0.55)  # τ of Fig. 2B, at ρ = 0.8
@@ -80,6 +81,13 @@ def over(
     found = times / xr.DataArray(stated, dims=dim, coords={dim: times[dim]})
     # A censored time lies beyond the run's end, so its quotient lies at least beyond this.
     return found.assign_attrs({key: float(end) / stated.max() for key, end in times.attrs.items()})
+
+
+def attention_by_error(target: xr.DataArray, at: theory.Symbols, power: float = 1.0) -> xr.DataArray:
+    """Iterations until a power of the attention elsewhere stays below ε, over (18), by ε."""
+    times = needed(target, "epsilon", ATTENTION_ERRORS, above=True)
+    errors = [error**power for error in ATTENTION_ERRORS]
+    return over(times.assign_coords(epsilon=errors), "epsilon", "error", at, theory.iterations)
 
 
 def stated_part(sweep: Sweep, at: theory.Symbols) -> Part:

@@ -17,7 +17,18 @@ from iclab.authoring import SIGNED, UNIT, Law, Part, Reading, Scaling, Statement
 from iclab.kinds import above, below, big_o, larger, smaller, suffices
 from iclab.papers.chain_of_thought import theory
 from iclab.papers.chain_of_thought.beyond import MASSES, beyond
-from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, ERRORS, NEEDED, STAGES, SWEEPS, needed, over, stated_part
+from iclab.papers.chain_of_thought.laws import (
+    CHAINS,
+    DIRECT,
+    ERRORS,
+    NEEDED,
+    STAGES,
+    SWEEPS,
+    attention_by_error,
+    needed,
+    over,
+    stated_part,
+)  # fmt: skip
 from iclab.papers.chain_of_thought.lemmas import NEW, lemmas
 from iclab.papers.chain_of_thought.settings import Settings, symbols, timed
 from iclab.statistics import trend
@@ -84,6 +95,11 @@ def by_error(loss: xr.DataArray, at: theory.Symbols) -> xr.DataArray:
     return over(needed(loss, "epsilon"), "epsilon", "error", at, theory.iterations)
 
 
+def largest_over_error(loss: xr.DataArray) -> xr.DataArray:
+    """A loss at the T of (18) over its ε, the largest over ε."""
+    return (loss / loss["epsilon"]).max("epsilon", skipna=False)
+
+
 def where_promised(error: xr.DataArray, at: theory.Symbols) -> xr.DataArray:
     """The largest error of CoT over τ and l_ts where (23) promises none; NaN if no prompt is that long."""
     required = theory.chain_length(at).value * (error["value_B"] / at.trajectory_probability) ** -2.0
@@ -115,16 +131,18 @@ def theorems(s: Settings) -> list[Statement]:
     once = measured("comparison", "icl")
     first, second = STAGES["first stage in α"], STAGES["second stage in α"]
     fixed = measured("rate-fraction", "training_loss").sel(fraction=s.matching_fraction)
+    no_growth = Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)
     in_error = Scaling("epsilon", 1.0, "ε", towards="small", scale=1.0)
     long = f"l_ts = {s.sufficient_test}"
     return [
         Statement("thm1", "Theorem 1", "Training on prompts with solved steps drives the squared loss on such prompts "
                   "to O(ε) within the iterations (18), in two stages: first the query's step, then its pattern.", (
             Part("(19) squared loss on fresh training prompts", measured("training", "loss"), big_o(eps), POSITIVE),
-            Part("(19) at the least T, B and l_tr of (17), (18) and (iii), over ε", measured("edge", "loss"), in_error),
+            Part("(19) at the least T, B and l_tr of (17), (18) and (iii): loss over ε, largest over ε",
+                 apply(largest_over_error, measured("edge", "loss")), big_o(1.0), POSITIVE),
             *(stated_part(sweep, wide if sweep.symbol == "α" else small) for sweep in SWEEPS),
             Part("iterations over (18), in ε", apply(by_error, fixed, wide),
-                 Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)),
+                 no_growth),
             Part("log of the second stage's end over the first's, smallest over α",
                  apply(stage_order, second.needed(), first.needed()), larger()),
         ), LOSSES, figure="thm1", table="rates", afterwards=f"{SCOUTED} {SUM} {KINDS}",
@@ -166,13 +184,14 @@ def theorems(s: Settings) -> list[Statement]:
                   "query's input pattern (10), and every step is right (11).", (
             Part("(10) attention elsewhere at the end, l_ts = l_tr", 1 - target.last(), big_o(eps), UNIT),
             Part("(10) attention elsewhere at the longest l_ts", elsewhere.sel(kind="generic"), big_o(eps), UNIT),
-            Part("(10) attention elsewhere at the T of (18), over ε", measured("edge", "elsewhere_generic"), in_error,
-                 UNIT),
-            Part("(10) the same where the query's input is the equal mixture of all training patterns",
-                 measured("edge", "elsewhere_mixture"), in_error, UNIT),
+            Part("(10) iterations until the attention elsewhere stays below ε, over (18), in ε",
+                 apply(attention_by_error, target, at), no_growth),
+            Part("(10) attention elsewhere at the T of (18), over ε, where the input is the equal mixture of all "
+                 "training patterns", measured("edge", "elsewhere_mixture"), in_error, UNIT),
             Part("(11) CoT error", chain, suffices(ZERO), UNIT),
         ), figure="edge", ours=("noisy test prompts", "(11) 'right': an error below 0.01",
-                  f"over ε: M = {s.timed_patterns}, B and T the least that (iii) and (18) allow"),
+                  "generic patterns over ε: the standard training, whose B is not raised with 1/ε",
+                  f"the equal mixture over ε: M = {s.timed_patterns}, B and T the least that (iii) and (18) allow"),
             afterwards="The first run compared the attention averaged over all ten test patterns, the equal mixture "
             f"among them (it differed by 0.027); now at the queries whose input is that mixture. {KINDS} That (51) "
             "makes 1 - p as small as √ε had been read, and that attention is 0.64 at the equal mixture and 0.96 "

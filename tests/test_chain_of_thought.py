@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from iclab.papers.chain_of_thought import lemmas, theory
-from iclab.papers.chain_of_thought.laws import needed, over
+from iclab.papers.chain_of_thought.laws import TERMS, needed, over, term_by_term
 from iclab.papers.chain_of_thought.settings import settings, symbols, timed
 from iclab.papers.chain_of_thought.statements import more_needed
 
@@ -44,6 +44,23 @@ def test_what_is_needed_is_compared_with_the_whole_sum_at_its_own_setting_and_er
     assert np.allclose(found, 3.0)
     slope = np.polyfit(np.log(values), np.log(stated), 1)[0]
     assert -0.6 < slope < -0.3  # the sum's own exponent in α is none of its powers
+
+
+def test_the_constants_of_the_terms_are_found_and_the_quotient_is_one_where_the_sum_is_right():
+    at, values = symbols(timed(QUICK, patterns=20)), (0.1, 0.2, 0.4)
+    steps = np.arange(0, 4000)
+    curves = []
+    for value in values:  # a loss that gets below ε after 0.5 of the first and 0.1 of the last term
+        errors = np.geomspace(0.5, 0.005, 400)
+        laws = [[law(dataclasses.replace(at, error=e, matching_fraction=value)).value for law in TERMS] for e in errors]
+        curves.append(np.interp(steps, np.array(laws) @ (0.5, 0.0, 0.1), errors))
+    curve = xr.DataArray(
+        np.repeat(np.array(curves)[:, None], 2, axis=1),
+        dims=("fraction", "seed", "step"), coords={"fraction": list(values), "step": steps},
+    )  # fmt: skip
+    found, constants = term_by_term(curve, "fraction", "matching_fraction", at)
+    assert constants == pytest.approx((0.5, 0.0, 0.1), abs=0.02)
+    assert np.allclose(found, 1.0, atol=0.02)
 
 
 def test_censored_quotients_lie_beyond_the_end_of_the_run():

@@ -39,9 +39,9 @@ def beyond(s: Settings) -> list[Statement]:
     return [
         Statement("beyond-attention", "Beyond: Proposition 1 with the rate of (51)", "After the iterations (18) the "
                   "attention elsewhere is at most O(√ε).", (
-            Part("iterations until (1-p)² stays below ε, over (18), in ε",
-                 apply(attention_by_error, measured("training", MASSES[0]), symbols(s), 2.0),
-                 Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)),
+            Part("iterations until (1-p)² stays below ε, in ε",
+                 apply(attention_by_error, measured("training", MASSES[0]), 2.0),
+                 Scaling("epsilon", -1.0, "ε", towards="small")),
         ), figure="edge", beyond=True, ours=("(51) makes (1-p)² smaller than ε, so that 1-p is √ε and not ε",),
             afterwards=NEW),
         Statement("beyond-rare", "Beyond: Theorem 1 where α is below 1/M", "Where fewer examples start from the "

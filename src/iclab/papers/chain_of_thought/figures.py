@@ -27,7 +27,17 @@ from iclab.authoring import (
 from iclab.drawing import boundary_map, heads_by_layer, threshold
 from iclab.papers.chain_of_thought.beyond import MASSES
 from iclab.papers.chain_of_thought.gpt2 import MODELS
-from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, ERRORS, STAGES, SWEEPS, Sweep, attention_by_error, over
+from iclab.papers.chain_of_thought.laws import (
+    CHAINS,
+    DIRECT,
+    ERRORS,
+    STAGES,
+    SWEEPS,
+    Sweep,
+    attention_by_error,
+    needed,
+    over,
+)
 from iclab.papers.chain_of_thought.lemmas import gradient, stage_by_error
 from iclab.papers.chain_of_thought.settings import KINDS, Settings, symbols, timed
 from iclab.papers.chain_of_thought.statements import REQUIRED, ZERO, by_error
@@ -39,8 +49,9 @@ WHOLE = (-0.02, 1.02)
 MASS = "mass on same pattern and step"
 
 
-def _over_stated(times: xr.DataArray, sweep: Sweep, at: Symbols) -> xr.DataArray:
-    """Iterations over (18) for every ε."""
+def _over_stated(curve: xr.DataArray, sweep: Sweep, at: Symbols) -> xr.DataArray:
+    """Iterations over (18) for every ε, with one constant for all its terms."""
+    times = needed(curve, "error")
     found = [over(times.sel(error=error), sweep.dim, sweep.letter, at, iterations) for error in ERRORS]
     return xr.concat(found, "error", coords="minimal", compat="override").assign_coords(error=list(ERRORS))
 
@@ -52,7 +63,7 @@ def thm1(results: Results, s: Settings) -> Figure:
 
     def panel(sweep: Sweep) -> Lines:
         at = wide if sweep.symbol == "α" else small
-        data = apply(_over_stated, measured(sweep.experiment, "needed"), sweep, at)
+        data = apply(_over_stated, measured(sweep.experiment, "training_loss"), sweep, at)
         return Lines(f"(18) in {sweep.symbol}", data, sweep.dim, by="error", label="ε = {}", x=sweep.symbol,
                      y="iterations over (18)", log="xy")  # fmt: skip
 
@@ -63,18 +74,18 @@ def thm1(results: Results, s: Settings) -> Figure:
 
 
 def edge(results: Results, s: Settings) -> Figure:
-    """Iterations over (18) until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and
+    """Iterations until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and
     at the end of the standard training.
     """
     target = measured("training", MASSES[0])
     powers = {"1 - p, as (10) says": 1.0, "(1-p)², as (51) does": 2.0}
-    times = {words: apply(attention_by_error, target, symbols(s), power) for words, power in powers.items()}
-    needed = Lines("Until this is below ε", times, "epsilon", x="ε", y="iterations over (18)", log="xy")
+    times = {words: apply(attention_by_error, target, power) for words, power in powers.items()}
+    until = Lines("Until this is below ε", times, "epsilon", x="ε", y="iterations", log="xy")
     kinds = {"generic pattern": "elsewhere_generic", "equal mixture": "elsewhere_mixture"}
     data = {words: measured("edge", name) for words, name in kinds.items()}
     there = Lines("(10) at the T of (18)", data, "epsilon", x="ε", y="attention elsewhere", log="xy")
     mass = {kind: measured("mixtures", "mass").sel(kind=kind) for kind in KINDS}
-    return picture(results, needed, there, Dots("At the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error}))
+    return picture(results, until, there, Dots("At the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error}))
 
 
 def lemmas(results: Results, s: Settings) -> Figure:

@@ -1,7 +1,8 @@
 """The rates of chain-of-thought: iterations (18) in α, η, M, K and ε, stages of training, examples needed (23), (25).
 
 Iterations are needed until the training loss (on fresh prompts) stays below ε. (18) is a sum, whose slope in a setting
-is none of its powers: what is judged is what was needed over the sum at the same setting and ε, which must not grow.
+is none of its powers, and each of its terms hides a constant: what is judged is what was needed over the sum with these
+constants, at the same setting and ε. It must not grow.
 Stage 1 ends when the attention looks at columns of the query's step only, stage 2 when it looks at the query's step and
 pattern, on fresh prompts made like the training ones. The theorems say what suffices: each law is an upper bound.
 """
@@ -12,6 +13,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.optimize
 import xarray as xr
 
 from iclab.authoring import Criterion, Expression, Law, Part, Scaling, apply, measured
@@ -51,6 +53,7 @@ class Sweep:
     towards: str
 
 
+TERMS = (theory.first_stage, theory.second_stage, theory.last_stage)  # of (18)
 SWEEPS = (
     Sweep("rate-fraction", "fraction", "matching_fraction", "α", "small"),
     Sweep("rate-patterns", "patterns", "patterns", "M", "large"),
@@ -83,19 +86,52 @@ def over(
     return found.assign_attrs({key: float(end) / stated.max() for key, end in times.attrs.items()})
 
 
-def attention_by_error(target: xr.DataArray, at: theory.Symbols, power: float = 1.0) -> xr.DataArray:
-    """Iterations until a power of the attention elsewhere stays below ε, over (18), by ε."""
+def term_by_term(
+    curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols
+) -> tuple[xr.DataArray, tuple[float, ...]]:
+    """Iterations over (18) whose three terms have constants of their own: the largest quotient over ε, and these
+    constants, which are those of the smallest squared relative error that are not negative.
+    """
+    times = needed(curve, "error").transpose("error", dim, "seed")
+    numbers = times.values
+    terms = np.empty((*numbers.shape[:2], len(TERMS)))
+    for row, error in enumerate(times["error"].values):
+        for column, value in enumerate(times[dim].values):
+            there = dataclasses.replace(at, error=float(error), **{letter: float(value)})
+            terms[row, column] = [law(there).value for law in TERMS]
+    reached = np.isfinite(numbers).any(axis=2)
+    means = np.array([row[np.isfinite(row)].mean() for row in numbers[reached]])
+    constants = np.ones(len(TERMS))
+    if len(means):
+        constants, _ = scipy.optimize.nnls(terms[reached] / means[:, None], np.ones(len(means)))
+    stated = xr.DataArray(terms @ constants, dims=("error", dim), coords={"error": times["error"], dim: times[dim]})
+    found: xr.DataArray = (times / stated).max("error", skipna=False)
+    ends = {key: float(end) / float(stated.max()) for key, end in times.attrs.items()}
+    return found.assign_attrs(ends), tuple(float(constant) for constant in constants)
+
+
+def over_terms(curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols) -> xr.DataArray:
+    """Iterations over (18) with a constant in each term: the largest quotient over ε."""
+    return term_by_term(curve, dim, letter, at)[0]
+
+
+def largest_constant(curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols) -> xr.DataArray:
+    """The largest constant that a term of (18) needs."""
+    return xr.DataArray(max(term_by_term(curve, dim, letter, at)[1]))
+
+
+def attention_by_error(target: xr.DataArray, power: float = 1.0) -> xr.DataArray:
+    """Iterations until a power of the attention elsewhere stays below ε, by ε."""
     times = needed(target, "epsilon", ATTENTION_ERRORS, above=True)
-    errors = [error**power for error in ATTENTION_ERRORS]
-    return over(times.assign_coords(epsilon=errors), "epsilon", "error", at, theory.iterations)
+    return times.assign_coords(epsilon=[error**power for error in ATTENTION_ERRORS])
 
 
 def stated_part(sweep: Sweep, at: theory.Symbols) -> Part:
-    """Iterations over (18) do not grow along a sweep; the reading says for which ε."""
-    times = measured(sweep.experiment, "needed")
-    rule = Scaling(sweep.dim, 0.0, sweep.symbol, towards=sweep.towards, scale=1.0)
-    name = f"iterations over (18), in {sweep.symbol}"
-    return Part(name, apply(over, times, sweep.dim, sweep.letter, at, theory.iterations), rule)
+    """Iterations over (18) do not grow along a sweep, at the ε where they grow most."""
+    asked = measured(sweep.experiment, "training_loss"), sweep.dim, sweep.letter, at
+    rule = Scaling(sweep.dim, 0.0, sweep.symbol, towards=sweep.towards)
+    name, words = f"iterations over (18), in {sweep.symbol}", f"constants up to {{:.2g}} in {sweep.symbol}"
+    return Part(name, apply(over_terms, *asked), rule, found=apply(largest_constant, *asked), found_as=words)
 
 
 def stage_one(sweep: Sweep, at: theory.Symbols, errors: Sequence[float] = STEP_ERRORS) -> Expression:

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Trained, errors, expect, require, squared
+from iclab.authoring import Experiment, Lab, Member, Prompt, Trained, errors, expect, require, squared
 from iclab.errors import InputError
 from iclab.inference import chain_errors
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
@@ -144,18 +144,22 @@ def generalisation(lab: Lab) -> xr.Dataset:
     return _at(lab, "generalisation", Mode.chain, step_matrices(s), KINDS, s.longest_test, s.prompts)
 
 
+def answer_at_once(model: Transformer, prompt: Prompt) -> dict[str, Array]:
+    """The error of ICL, and its attention by pattern and step."""
+    return errors(squared)(model, prompt) | step_masses(model, prompt)
+
+
 def sufficient(lab: Lab) -> xr.Dataset:
     """Theorems 2 and 3(b) at an l_ts that is enough for ICL too (with the largest feasible ρ_o of Fig. 3C): errors of
     CoT, also with the largest noise (14), of ICL, and what ICL attends to.
     """
     s: Settings = lab.settings
     best, _ = list(varied(s, Mode.direct)["C"].values())[-1]
-    ask = partial(_at, lab, length=s.sufficient_test, prompts=s.long_prompts)
+    ask = partial(_at, lab, length=s.sufficient_test, prompts=s.trend_prompts)
     found = ask("sufficient", Mode.chain, step_matrices(s), KINDS)
     loud = ask("sufficient noise", Mode.chain, step_matrices(s), KINDS[:1], noise=LARGEST_NOISE)
-    once = ask("sufficient direct", Mode.direct, best, KINDS[:1])["error"]
-    mass = ask("sufficient attention", Mode.direct, best, KINDS[:1], measure=step_masses)["same_pattern_same_step"]
-    alone = {"noisy_error": loud["error"], "icl_error": once, "icl_mass": mass}
+    once = ask("sufficient direct", Mode.direct, best, KINDS[:1], measure=answer_at_once)
+    alone = {"noisy_error": loud["error"], "icl_error": once["error"], "icl_mass": once["same_pattern_same_step"]}
     return found.assign({key: values.isel(kind=0, drop=True) for key, values in alone.items()})
 
 

@@ -134,7 +134,7 @@ def stated_part(sweep: Sweep, at: theory.Symbols) -> Part:
     return Part(name, apply(over_terms, *asked), rule, found=apply(largest_constant, *asked), found_as=words)
 
 
-def stage_one(sweep: Sweep, at: theory.Symbols, errors: Sequence[float] = STEP_ERRORS) -> Expression:
+def stage_one(sweep: Sweep, at: theory.Symbols, errors: Sequence[float] = STEP_ERRORS[:3]) -> Expression:
     """Iterations until the attention on other steps stays below ε, over (34): the largest over ε."""
 
     def largest(right_step: xr.DataArray) -> xr.DataArray:

@@ -147,7 +147,7 @@ def lemmas(s: Settings) -> list[Statement]:
                  Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)),
         ), figure="lemmas", table="rates",
             ours=(f"stage 1 ends when the attention on other steps stays below ε = {', '.join(map(str, STEP_ERRORS))}; "
-                  "in α, M, K and η the largest quotient over ε counts",
+                  "in α, M, K and η the largest quotient over the first three counts",
                   "M log M <= B for any ε, as the lemma asks"),
             afterwards=f"{NEW} The first version asked at one threshold (0.1) and against single powers; that what is "
             "needed grows like 1/ε, and not like log(K/ε), had been seen."),

@@ -93,10 +93,13 @@ def _asked(
 
 
 def _panel(lab: Lab, name: str, mode: Mode, points: Points, lengths: Sequence[int], most: int) -> xr.Dataset:
-    """Errors over values and numbers of examples in prompts that are padded to `most`."""
-    at = list(points.values())
+    """Errors over values and numbers of examples in prompts that are padded to `most`; fewer prompts by ICL, whose are
+    as long as those of Fig. 4.
+    """
+    s: Settings = lab.settings
+    at, prompts = list(points.values()), s.trend_prompts if mode is Mode.chain else s.comparison_prompts
     dims = {"value": range(len(at)), "length": lengths}
-    found = _asked(lab, name, mode, dims, lab.settings.trend_prompts, lambda value, length: (*at[value], length, most))
+    found = _asked(lab, name, mode, dims, prompts, lambda value, length: (*at[value], length, most))
     return found.assign_coords(value=list(points))
 
 
@@ -146,7 +149,7 @@ def generalisation(lab: Lab) -> xr.Dataset:
 
 def answer_at_once(model: Transformer, prompt: Prompt) -> dict[str, Array]:
     """The error of ICL, and its attention by pattern and step."""
-    return errors(squared)(model, prompt) | step_masses(model, prompt)
+    return {**errors(squared)(model, prompt), **step_masses(model, prompt)}
 
 
 def sufficient(lab: Lab) -> xr.Dataset:

@@ -11,39 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclab.authoring import (
-    UNIT,
-    Custom,
-    Dots,
-    Law,
-    Lines,
-    Results,
-    Table,
-    apply,
-    first_below,
-    law_table,
-    measured,
-    picture,
-)
+    UNIT, Custom, Dots, Law, Lines, Power, Results, Scaling, Table, apply, first_below, law_table, measured, picture,
+)  # fmt: skip
 from iclab.drawing import boundary_map, heads_by_layer, threshold
 from iclab.papers.chain_of_thought.beyond import MASSES
 from iclab.papers.chain_of_thought.gpt2 import MODELS
 from iclab.papers.chain_of_thought.laws import (
-    CHAINS,
-    DIRECT,
-    ERRORS,
-    STAGES,
-    SWEEPS,
-    Sweep,
-    attention_by_error,
-    needed,
-    over,
-)
+    CHAINS, DIRECT, ERRORS, STAGES, SWEEPS, Sweep, attention_by_error, needed, over,
+)  # fmt: skip
 from iclab.papers.chain_of_thought.lemmas import gradient, stage_by_error
 from iclab.papers.chain_of_thought.settings import KINDS, Settings, symbols, timed
 from iclab.papers.chain_of_thought.statements import REQUIRED, ZERO, by_error
 from iclab.papers.chain_of_thought.theory import Symbols, chain_length, iterations
 
 SHOWN = partial(Lines, x="number of examples l_ts", y="error", bounds=UNIT)
+OVER = partial(Lines, y="iterations over (18)", limits=(0.0, 0.3))
 ENOUGH = {f"required: {REQUIRED:g}": REQUIRED}
 WHOLE = (-0.02, 1.02)
 MASS = "mass on same pattern and step"
@@ -57,49 +39,53 @@ def _over_stated(curve: xr.DataArray, sweep: Sweep, at: Symbols) -> xr.DataArray
 
 
 def thm1(results: Results, s: Settings) -> Figure:
-    """Every seed's loss; what was needed over (18) against α, M, K, η and ε; the loss at the T of (18) against ε."""
+    """Every seed's loss; the loss at the T of (18) over ε; what was needed over (18) against ε, α, M, K and η."""
     loss = Dots("(19) squared loss", {"fresh prompts": measured("training", "loss")}, "loss", {"ε": symbols(s).error})
     wide, small = symbols(timed(s, patterns=s.patterns)), symbols(timed(s))
 
     def panel(sweep: Sweep) -> Lines:
         at = wide if sweep.symbol == "α" else small
         data = apply(_over_stated, measured(sweep.experiment, "training_loss"), sweep, at)
-        return Lines(f"(18) in {sweep.symbol}", data, sweep.dim, by="error", label="ε = {}", x=sweep.symbol,
-                     y="iterations over (18)", log="xy")  # fmt: skip
+        return OVER(f"(18) in {sweep.symbol}", data, sweep.dim, by="error", label="ε = {}", x=sweep.symbol)
 
     curve = measured("rate-fraction", "training_loss").sel(fraction=s.matching_fraction)
-    in_error = Lines("(18) in ε", apply(by_error, curve, wide), "epsilon", x="ε", y="iterations over (18)", log="xy")
-    edge = Lines("(19) at the T of (18)", measured("edge", "loss"), "epsilon", x="ε", y="loss", log="xy")
-    return picture(results, loss, edge, in_error, *map(panel, SWEEPS), width=3.4, columns=4)
+    in_error = OVER("(18) in ε", apply(by_error, curve, wide), "epsilon", x="ε")
+    over_error = measured("edge", "loss") / measured("edge", "epsilon")
+    there = Lines("(19) at the T of (18)", over_error, "epsilon", x="ε", y="loss over ε", limits=(0.0, 0.1))
+    return picture(results, loss, there, in_error, *map(panel, SWEEPS), width=3.4, columns=4)
 
 
 def edge(results: Results, s: Settings) -> Figure:
-    """Iterations until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and
-    at the end of the standard training.
+    """Iterations until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and at the
+    end of the standard training.
     """
-    target = measured("training", MASSES[0])
-    powers = {"1 - p, as (10) says": 1.0, "(1-p)², as (51) does": 2.0}
-    times = {words: apply(attention_by_error, target, power) for words, power in powers.items()}
-    until = Lines("Until this is below ε", times, "epsilon", x="ε", y="iterations", log="xy")
+    target, rule = measured("training", MASSES[0]), Scaling("epsilon", -1.0, "ε", towards="small")
+    powers = {"Until 1 - p < ε, as (10) says": 1.0, "Until (1-p)² < ε, as (51) does": 2.0}
+    until = (
+        Power(words, apply(attention_by_error, target, power), rule, "iterations") for words, power in powers.items()
+    )
     kinds = {"generic pattern": "elsewhere_generic", "equal mixture": "elsewhere_mixture"}
     data = {words: measured("edge", name) for words, name in kinds.items()}
-    there = Lines("(10) at the T of (18)", data, "epsilon", x="ε", y="attention elsewhere", log="xy")
+    there = Lines("At the T of (18)", data, "epsilon", x="ε", y="attention elsewhere", limits=(0.0, 0.5), bounds=UNIT)
     mass = {kind: measured("mixtures", "mass").sel(kind=kind) for kind in KINDS}
-    return picture(results, until, there, Dots("At the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error}))
+    end = Dots("At the end, with the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error})
+    return picture(results, *until, there, end, width=3.8, columns=2)
 
 
 def lemmas(results: Results, s: Settings) -> Figure:
     """The gradient by pattern and step along training; the end of stage 1 over (34) against ε."""
     pairs = [(pattern, step) for pattern in ("same", "other") for step in ("same", "other")]
     data = {
-        f"{pattern} pattern, {step} step": gradient("rate-fraction", pattern, step).sel(fraction=s.matching_fraction)
+        f"{pattern} pattern, {step} step": gradient("rate-fraction", pattern, step).sel(
+            fraction=s.matching_fraction, step=slice(1, None)
+        )
         for pattern, step in pairs
     }
-    lines = Lines("Lemmas F.5, F.7: mean gradient", data, "step", y="gradient", rules={"0": 0.0}, dots=False)
+    lines = Lines("Lemmas F.5, F.7: mean gradient", data, "step", y="gradient", rules={"0": 0.0}, dots=False, log="x")
     right_step = measured("rate-fraction", "right_step").sel(fraction=s.matching_fraction)
     ends = apply(stage_by_error, right_step, symbols(timed(s, patterns=s.patterns)))
-    late = Lines("Lemma F.6: end of stage 1", ends, "epsilon", x="ε", y="iterations over (34)", log="xy")
-    return picture(results, lines, late)
+    rule = Scaling("epsilon", 0.0, "ε", towards="small")
+    return picture(results, lines, Power("Lemma F.6: end of stage 1", ends, rule, "iterations over (34)"))
 
 
 def rare(results: Results, s: Settings) -> Figure:

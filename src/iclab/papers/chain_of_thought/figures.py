@@ -11,13 +11,34 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclab.authoring import (
-    UNIT, Custom, Dots, Law, Lines, Power, Results, Scaling, Table, apply, first_below, law_table, measured, picture,
+    UNIT,
+    Custom,
+    Dots,
+    Law,
+    Lines,
+    Power,
+    Results,
+    Scaling,
+    Table,
+    apply,
+    first_below,
+    law_table,
+    measured,
+    picture,
 )  # fmt: skip
 from iclab.drawing import boundary_map, heads_by_layer, threshold
 from iclab.papers.chain_of_thought.beyond import MASSES
 from iclab.papers.chain_of_thought.gpt2 import MODELS
 from iclab.papers.chain_of_thought.laws import (
-    CHAINS, DIRECT, ERRORS, STAGES, SWEEPS, Sweep, attention_by_error, needed, over,
+    CHAINS,
+    DIRECT,
+    ERRORS,
+    STAGES,
+    SWEEPS,
+    Sweep,
+    attention_by_error,
+    needed,
+    over,
 )  # fmt: skip
 from iclab.papers.chain_of_thought.lemmas import gradient, stage_by_error
 from iclab.papers.chain_of_thought.settings import KINDS, Settings, symbols, timed

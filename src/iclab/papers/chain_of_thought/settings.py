@@ -52,7 +52,7 @@ class Settings:
     batch: int = 60  # B = every pattern × every step once
     steps: int = 2000  # T
     record_every: int = 50
-    prompts: int = 10_000
+    prompts: int = 4_000
     long_prompts: int = 2000
     trend_prompts: int = 500
     comparison_prompts: int = 250

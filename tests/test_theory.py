@@ -206,7 +206,7 @@ def test_without_outliers_the_upper_bounds_are_gone():
 
 
 def test_chain_of_thought_by_hand():
-    # M = 20, K = 3, α = 0.4, α' = 0.8, τ = 0.5, ρ = 0.8, η = 0.9, B = 60, l_ts = 120
+    # M = 20, K = 3, α = 0.4, α' = 0.8, τ = 0.5, ρ = 0.8, η = 0.9, B = 60, l_ts = 160
     theorem = stated("chain-of-thought", "thm1", error=0.1)
     log = math.log(20)
     stages = tuple(steps / 0.9 for steps in (2.5 * 27 * math.log(30), 20 * 3 * 2.5, 20 * 3 * 10))

@@ -44,7 +44,7 @@ class Settings:
     train_length: int = 20  # l_tr
     longest_test: int = 40  # the longest l_ts in Fig. 2
     longest_direct: int = 160  # the longest l_ts in Fig. 3
-    sufficient_test: int = 120  # l_ts that is enough for ICL too, (25)
+    sufficient_test: int = 160  # l_ts that is enough for ICL too, (25)
     longest_comparison: int = 160  # the longest l_ts in Fig. 4
     initial_scale: float = 0.01  # ξ
     separate_weights: bool = False  # W_K and W_Q are trained separately

@@ -15,7 +15,7 @@ from iclab.inference import chain_errors, chain_of_thought
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTrace, ChainTransformer, ChainTransformerSettings
 from iclab.papers.chain_of_thought.settings import Settings
-from iclab.probes.steps import step_masses
+from iclab.probes.steps import step_gradients, step_masses
 from iclab.training import Member, Training, train
 from iclab.worlds import transitions
 from iclab.worlds.reasoning import Mode, Reasoning, ask
@@ -219,6 +219,36 @@ def test_attention_is_uniform_at_zero_weights_and_splits_into_four_groups():
     assert np.isclose(sum(float(mass) for mass in masses.values()), 1.0)
     same = (np.asarray(prompt.pattern)[:-1] == prompt.pattern[-1]) & (np.asarray(prompt.step)[:-1] == prompt.step[-1])
     assert np.isclose(masses["same_pattern_same_step"], (same & seen).sum() / seen.sum())
+
+
+def softmax_gradient(weights, tokens, present, target):
+    """∂/∂W of ½‖z - F‖² by hand: Σ_i a_i (F - z)·(v_i - F) p̃_i p̃_queryᵀ, in float64."""
+    keys, query = tokens[:-1][present], tokens[-1]
+    scores = np.exp(keys @ weights @ query)
+    attention = scores / scores.sum()
+    outputs = keys[:, 8:16]
+    answer = attention @ outputs
+    pull = attention * ((outputs - answer) @ (answer - target))
+    return np.outer(pull @ keys, query)
+
+
+def test_gradients_between_columns_are_the_means_over_pairs_of_the_gradient_by_hand():
+    """Against a loop over all pairs of columns (μ_j; 0; c_k), with a model that is not symmetric."""
+    prompt = world().sample(jax.random.key(3), 6)
+    weights = np.random.default_rng(0).normal(size=(18, 18))
+    found = step_gradients(ChainTransformer(jnp.asarray(weights, jnp.float32)), prompt)
+    tokens, present = np.asarray(prompt.tokens(), float), np.asarray(prompt.present)[:-1]
+    gradient = softmax_gradient(weights, tokens, present, PATTERNS[int(prompt.target)])
+    columns = {(j, k): np.r_[PATTERNS[j], np.zeros(8), np.eye(2)[k]] for j in range(5) for k in range(2)}
+    pairs = {}
+    for (j, k), left in columns.items():
+        for (i, h), right in columns.items():
+            name = f"gradient_{'same' if i == j else 'other'}_pattern_{'same' if k == h else 'other'}_step"
+            pairs.setdefault(name, []).append(left @ gradient @ right)
+    for name, values in pairs.items():
+        assert np.isclose(found[name], np.mean(values), atol=1e-6), name
+    mass = float(step_masses(ChainTransformer(jnp.asarray(weights, jnp.float32)), prompt)["same_pattern_same_step"])
+    assert np.isclose(found["mass_rest_squared"], mass * (1 - mass) ** 2, atol=1e-6)
 
 
 class Oracle(eqx.Module):

@@ -238,7 +238,6 @@ def test_unknown_ids_raise_in_python_too():
 
 # Statements that models pass before they are trained, and why they are not called architectural: their answer is "open".
 UNTRAINED = {
-    "chain-of-thought/fig3c": "uniform attention already outvotes the other patterns",
 }
 
 

@@ -1,8 +1,8 @@
-"""What is run for chain-of-thought: one training, tests by CoT and by ICL with erroneous examples, timed trainings."""
+"""What is run for chain-of-thought: one training, tests by CoT and by ICL with erroneous examples; `timed` has more."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,23 +11,28 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Trained, errors, expect, geometric, require, squared, swept
+from iclab.authoring import Experiment, Lab, Member, Prompt, Trained, errors, expect, require, squared
 from iclab.errors import InputError
 from iclab.inference import chain_errors
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
-from iclab.papers.chain_of_thought import gpt2, laws
+from iclab.papers.chain_of_thought import gpt2, laws, timed
 from iclab.papers.chain_of_thought import settings as worlds
 from iclab.papers.chain_of_thought.explorer import explorer
-from iclab.papers.chain_of_thought.settings import Settings, output_matrices, step_matrices
+from iclab.papers.chain_of_thought.settings import KINDS, Settings, output_matrices, step_matrices
 from iclab.probes.steps import at_first_pattern, step_masses
 from iclab.worlds.reasoning import Mode
 
-LENGTHS = (5, 10, 15, 20, 30, 40)  # l_ts of Figs. 2 and 3
+LENGTHS = (5, 10, 15, 20, 30, 40)  # l_ts of Figs. 2(A) and (B)
+FINE_LENGTHS = (3, 4, 5, 6, 7, 8, 10, 12, 15)  # of Fig. 2(C): few examples are enough at τ = 0.5
+DIRECT_LENGTHS = (5, 10, 20, 40, 80, 160, 320)  # l_ts of Fig. 3
+SHORT = 20  # prompts up to this length share a program; a longer one would pad them
 COMPARISON_LENGTHS = (10, 20, 40, 80, 160, 320, 640, 1280)  # l_ts of Fig. 4
-KINDS = ("generic", "equal mixture")  # of test patterns
-MEASURES = {Mode.chain: chain_errors, Mode.direct: errors(squared), Mode.next_step: at_first_pattern}
+MIXTURES = "Attention and next-step error at one pattern, generic or the equal mixture, at the l_ts {}."
+LARGEST_NOISE = math.sqrt(0.5)  # (14)
 Transformer = ChainTransformer | SeparateChainTransformer
 Dims = Mapping[str, Sequence[Any]]
+Points = Mapping[float, tuple[np.ndarray, float]]
+MEASURES = {Mode.chain: chain_errors, Mode.direct: errors(squared), Mode.next_step: at_first_pattern}
 
 
 def varied(s: Settings, mode: Mode) -> dict[str, dict[float, tuple[np.ndarray, float]]]:
@@ -75,46 +80,97 @@ def standard(lab: Lab) -> Trained:
     return lab.train("standard", {"standard": lambda seed: worlds.recipe(s, seed)}, s.record_at, (observe,), squared)
 
 
-def _asked(lab: Lab, name: str, mode: Mode, dims: Dims, prompts: int, world: Callable[..., tuple]) -> xr.Dataset:
+def _asked(
+    lab: Lab, name: str, mode: Mode, dims: Dims, prompts: int, world: Callable[..., tuple], measure: Any = None
+) -> xr.Dataset:
     """The standard training asked in a mode; `world(**coordinates)` is what `inference_world` takes behind it."""
 
     def place(setting: str, seed: int, **at: Any) -> object:
         return worlds.inference_world(lab.settings, seed, mode, *world(**at))
 
-    return lab.evaluate(standard(lab), name, MEASURES[mode], place, dims, prompts).isel(setting=0, drop=True)
+    asked = measure or MEASURES[mode]
+    return lab.evaluate(standard(lab), name, asked, place, dims, prompts).isel(setting=0, drop=True)
 
 
-def _figure(mode: Mode, name: str, lab: Lab) -> xr.Dataset:
-    """Errors against the number of examples, varying what `varied` says: values of panel A are "value_A", and so on."""
+def _panel(lab: Lab, name: str, mode: Mode, points: Points, lengths: Sequence[int], most: int) -> xr.Dataset:
+    """Errors over values and numbers of examples in prompts that are padded to `most`; fewer prompts by ICL, whose are
+    as long as those of Fig. 4.
+    """
     s: Settings = lab.settings
+    at, prompts = list(points.values()), s.trend_prompts if mode is Mode.chain else s.comparison_prompts
+    dims = {"value": range(len(at)), "length": lengths}
+    found = _asked(lab, name, mode, dims, prompts, lambda value, length: (*at[value], length, most))
+    return found.assign_coords(value=list(points))
+
+
+def _named(found: xr.Dataset, panel: str, length: str = "length") -> xr.Dataset:
+    """A panel's values are "value_A", its error is "error_A", and so on."""
+    names = {key: f"{key}_{panel}" for key in ("value", *map(str, found.data_vars))}
+    return found.rename(names | ({"length": length} if length != "length" else {}))
+
+
+def chains(lab: Lab) -> xr.Dataset:
+    """Figure 2: errors of CoT over α', τ and ρ."""
+    s: Settings = lab.settings
+    panels, most = varied(s, Mode.chain), s.longest_test
+    lengths = [length for length in LENGTHS if length <= most]
+    parts = [_named(_panel(lab, f"cot {name}", Mode.chain, panels[name], lengths, most), name) for name in "AB"]
+    fine = [length for length in FINE_LENGTHS if length <= most]
+    third = _panel(lab, "fine cot C", Mode.chain, panels["C"], fine, fine[-1])
+    return xr.merge([*parts, _named(third, "C", "length_C")], compat="no_conflicts", join="outer")
+
+
+def direct(lab: Lab) -> xr.Dataset:
+    """Figure 3: errors of ICL over α', τ_o and ρ_o."""
+    s: Settings = lab.settings
+    lengths = [length for length in DIRECT_LENGTHS if length <= s.longest_direct]
+    groups = [[length for length in lengths if length <= SHORT], *([length] for length in lengths if length > SHORT)]
     parts = []
-    for panel, points in varied(s, mode).items():
-        at = list(points.values())
-        dims = {"value": range(len(at)), "length": [length for length in LENGTHS if length <= s.longest_test]}
-        world = partial(lambda at, value, length: (*at[value], length, s.longest_test), at)
-        found = _asked(lab, f"{name} {panel}", mode, dims, s.trend_prompts, world).assign_coords(value=list(points))
-        parts.append(found.rename({key: f"{key}_{panel}" for key in ("value", *found.data_vars)}))
+    for name, points in varied(s, Mode.direct).items():
+        found = [_panel(lab, f"icl {name} {group[-1]}", Mode.direct, points, group, group[-1]) for group in groups]
+        parts.append(_named(xr.concat(found, "length"), name))
     return xr.merge(parts, compat="no_conflicts", join="outer")
 
 
-def _longest(lab: Lab, name: str, mode: Mode, matrices: np.ndarray, kinds: Sequence[str] = KINDS) -> xr.Dataset:
-    """At the longest l_ts, on generic test patterns and with the equal mixture of all training patterns among them."""
-    s: Settings = lab.settings
-    asked = matrices, s.test_matching_fraction, s.longest_test, s.longest_test
-    return _asked(lab, name, mode, {"kind": kinds}, s.prompts, lambda kind: (*asked, kind))
+def _at(
+    lab: Lab, name: str, mode: Mode, matrices: np.ndarray, kinds: Sequence[str], length: int, prompts: int, **other: Any
+) -> xr.Dataset:
+    """At one l_ts, on generic test patterns and with the equal mixture of all training patterns among them."""
+    asked = matrices, lab.settings.test_matching_fraction, length, length
+    noise, measure = other.get("noise"), other.get("measure")
+    return _asked(lab, name, mode, {"kind": kinds}, prompts, lambda kind: (*asked, kind, noise), measure)
 
 
 def generalisation(lab: Lab) -> xr.Dataset:
-    """Theorem 2, and "icl_error" of Theorem 3(b): ICL at the same length with the largest feasible ρ_o of Fig. 3C."""
-    found = _longest(lab, "generalisation", Mode.chain, step_matrices(lab.settings))
-    best, _ = list(varied(lab.settings, Mode.direct)["C"].values())[-1]
-    once = _longest(lab, "direct generalisation", Mode.direct, best, KINDS[:1])
-    return found.assign(icl_error=once["error"].isel(kind=0, drop=True))
+    """Theorem 2 at the longest l_ts of Fig. 2."""
+    s: Settings = lab.settings
+    return _at(lab, "generalisation", Mode.chain, step_matrices(s), KINDS, s.longest_test, s.prompts)
 
 
-def mixtures(lab: Lab) -> xr.Dataset:
+def answer_at_once(model: Transformer, prompt: Prompt) -> dict[str, Array]:
+    """The error of ICL, and its attention by pattern and step."""
+    return {**errors(squared)(model, prompt), **step_masses(model, prompt)}
+
+
+def sufficient(lab: Lab) -> xr.Dataset:
+    """Theorems 2 and 3(b) at an l_ts that is enough for ICL too (with the largest feasible ρ_o of Fig. 3C): errors of
+    CoT, also with the largest noise (14), of ICL, and what ICL attends to.
+    """
+    s: Settings = lab.settings
+    best, _ = list(varied(s, Mode.direct)["C"].values())[-1]
+    ask = partial(_at, lab, length=s.sufficient_test, prompts=s.trend_prompts)
+    found = ask("sufficient", Mode.chain, step_matrices(s), KINDS)
+    loud = ask("sufficient noise", Mode.chain, step_matrices(s), KINDS[:1], noise=LARGEST_NOISE)
+    once = ask("sufficient direct", Mode.direct, best, KINDS[:1], measure=answer_at_once)
+    alone = {"noisy_error": loud["error"], "icl_error": once["error"], "icl_mass": once["same_pattern_same_step"]}
+    return found.assign({key: values.isel(kind=0, drop=True) for key, values in alone.items()})
+
+
+def _mixtures(length: str, prompts: str, name: str, lab: Lab) -> xr.Dataset:
     """Attention and next-step error where the query's input is the first pattern, generic or the equal mixture."""
-    found = _longest(lab, "mixtures", Mode.next_step, step_matrices(lab.settings))
+    s: Settings = lab.settings
+    asked = getattr(s, length), getattr(s, prompts)
+    found = _at(lab, name, Mode.next_step, step_matrices(s), KINDS, *asked)
     count = found["first_count"].where(found["first_count"] > 0)
     return xr.Dataset({"mass": found["first_mass"] / count, "error": found["first_wrong"] / count})
 
@@ -136,50 +192,39 @@ def comparison(lab: Lab) -> xr.Dataset:
     return xr.Dataset({"cot": chain["error"], "cot_final": chain["final_error"], "icl": once["error"]})
 
 
-def watch(model: Transformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
-    """The ends of both stages: attention on the query's step, and on its step and pattern."""
-    mass = expect(step_masses, model, member.world, key, 1)
-    column = mass["same_pattern_same_step"]
-    return {"right_step": column + mass["other_pattern_same_step"], "right_column": column}
+def training(lab: Lab) -> xr.Dataset:
+    """The observed training, and its loss."""
+    return gpt2.with_loss(lab, standard(lab), lab.settings)
 
 
-def _timed(lab: Lab, training: str, changes: Mapping[str, Mapping[str, Any]]) -> xr.Dataset:
-    """Trainings with another M, K or α, by label, watched in their own worlds."""
-    s: Settings = lab.settings
-    recipe = dataclasses.replace(worlds.recipe(s, 0), watched=(), arrays={})
-    at = {label: worlds.training_world(s, **change) for label, change in changes.items()}
-    recipes = {label: dataclasses.replace(recipe, world=world) for label, world in at.items()}
-    return lab.train(training, recipes, geometric(s.rate_steps, ratio=1.12), (watch,), squared).history
+def deep_training(lab: Lab) -> xr.Dataset:
+    """GPT-2, observed."""
+    return gpt2.with_loss(lab, gpt2.trained(lab), lab.settings.gpt2)
 
 
-def rate_fraction(lab: Lab) -> xr.Dataset:
-    """Trainings at several α."""
-    changes = {f"{value:g}": {"fraction": value} for value in laws.TRAINED_FRACTIONS}
-    return swept(_timed(lab, "rate-fraction", changes), "fraction", laws.TRAINED_FRACTIONS)
-
-
-def _apart(name: str, values: Sequence[int], lab: Lab) -> xr.Dataset:
-    """Trainings at several M or K, whose shapes differ: one ensemble for each value."""
-    fitting = [value for value in values if value <= lab.settings.feature_dimension][: lab.settings.rate_programs]
-    found = [_timed(lab, f"rate-{name}-{value}", {name: {name: value}}) for value in fitting]
-    return xr.concat([part.isel(setting=0, drop=True) for part in found], xr.Variable(name, fitting))
+def deep_steps(lab: Lab) -> xr.Dataset:
+    """GPT-2 and one layer, step by step."""
+    return gpt2.steps(lab, standard(lab))
 
 
 experiments = {
-    "training": Experiment(
-        lambda lab: gpt2.with_loss(lab, standard(lab), lab.settings), 20, "The observed training, and its loss."
-    ),
-    "chains": Experiment(partial(_figure, Mode.chain, "cot"), 40, "Figure 2: errors of CoT over α', τ and ρ."),
-    "direct": Experiment(partial(_figure, Mode.direct, "icl"), 25, "Figure 3: errors of ICL over α', τ_o and ρ_o."),
+    "training": Experiment(training, cost=20),
+    "chains": Experiment(chains, cost=35),
+    "direct": Experiment(direct, cost=45),
     "generalisation": Experiment(generalisation, cost=4),
-    "mixtures": Experiment(mixtures, cost=4),
+    "mixtures": Experiment(partial(_mixtures, "longest_test", "prompts", "mixtures"), 4, MIXTURES.format("of Fig. 2")),
+    "sufficient": Experiment(sufficient, cost=12),
+    "long-mixtures": Experiment(
+        partial(_mixtures, "sufficient_test", "long_prompts", "long mixtures"), 4, MIXTURES.format("of Theorem 3(b)")
+    ),
     "comparison": Experiment(comparison, cost=45),
     "explorer": Experiment(explorer, cost=8),
-    "gpt2-training": Experiment(
-        lambda lab: gpt2.with_loss(lab, gpt2.trained(lab), lab.settings.gpt2), 100, "GPT-2, observed."
-    ),
-    "gpt2-steps": Experiment(lambda lab: gpt2.steps(lab, standard(lab)), 25, "GPT-2 and one layer, step by step."),
-    "rate-fraction": Experiment(rate_fraction, cost=25),
-    "rate-patterns": Experiment(partial(_apart, "patterns", laws.PATTERNS), 40, "Trainings at several M."),
-    "rate-steps": Experiment(partial(_apart, "steps", laws.STEPS), 40, "Trainings at several K."),
+    "gpt2-training": Experiment(deep_training, cost=100),
+    "gpt2-steps": Experiment(deep_steps, cost=25),
+    "rate-fraction": Experiment(timed.rate_fraction, cost=25),
+    "rate-size": Experiment(timed.rate_size, cost=15),
+    "rate-patterns": Experiment(timed.rate_patterns, cost=25),
+    "rate-steps": Experiment(timed.rate_steps, cost=25),
+    "rare": Experiment(timed.rare, cost=5),
+    "edge": Experiment(timed.edge, cost=25),
 }

@@ -6,35 +6,121 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.authoring import UNIT, Custom, Dots, Law, Lines, Results, Table, first_below, law_table, measured, picture
+from iclab.authoring import (
+    UNIT,
+    Custom,
+    Dots,
+    Law,
+    Lines,
+    Power,
+    Results,
+    Scaling,
+    Table,
+    apply,
+    first_below,
+    law_table,
+    measured,
+    picture,
+)  # fmt: skip
 from iclab.drawing import boundary_map, heads_by_layer, threshold
-from iclab.papers.chain_of_thought.experiments import KINDS
+from iclab.papers.chain_of_thought.beyond import MASSES
 from iclab.papers.chain_of_thought.gpt2 import MODELS
-from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, STAGES
-from iclab.papers.chain_of_thought.settings import Settings, symbols
-from iclab.papers.chain_of_thought.statements import MASSES, REQUIRED, ZERO
-from iclab.papers.chain_of_thought.theory import chain_length
+from iclab.papers.chain_of_thought.laws import (
+    CHAINS,
+    DIRECT,
+    ERRORS,
+    STAGES,
+    SWEEPS,
+    Sweep,
+    attention_by_error,
+    needed,
+    over,
+)  # fmt: skip
+from iclab.papers.chain_of_thought.lemmas import gradient, stage_by_error
+from iclab.papers.chain_of_thought.settings import KINDS, Settings, symbols, timed
+from iclab.papers.chain_of_thought.statements import REQUIRED, ZERO, by_error
+from iclab.papers.chain_of_thought.theory import Symbols, chain_length, iterations
 
-ERRORS = partial(Lines, along="length", x="number of examples l_ts", y="error", bounds=UNIT)
+SHOWN = partial(Lines, x="number of examples l_ts", y="error", bounds=UNIT)
+OVER = partial(Lines, y="iterations over (18)", limits=(0.0, 0.3))
 ENOUGH = {f"required: {REQUIRED:g}": REQUIRED}
 WHOLE = (-0.02, 1.02)
 MASS = "mass on same pattern and step"
 
 
+def _over_stated(curve: xr.DataArray, sweep: Sweep, at: Symbols) -> xr.DataArray:
+    """Iterations over (18) for every ε, with one constant for all its terms."""
+    times = needed(curve, "error")
+    found = [over(times.sel(error=error), sweep.dim, sweep.letter, at, iterations) for error in ERRORS]
+    return xr.concat(found, "error", coords="minimal", compat="override").assign_coords(error=list(ERRORS))
+
+
 def thm1(results: Results, s: Settings) -> Figure:
-    """Every seed's loss, and the ends of the stages of training against α, M and K with fitted and predicted powers."""
+    """Every seed's loss; the loss at the T of (18) over ε; what was needed over (18) against ε, α, M, K and η."""
     loss = Dots("(19) squared loss", {"fresh prompts": measured("training", "loss")}, "loss", {"ε": symbols(s).error})
-    return picture(results, loss, *(law.panel(f"(18) {name}") for name, law in STAGES.items()), width=3.6, columns=3)
+    wide, small = symbols(timed(s, patterns=s.patterns)), symbols(timed(s))
+
+    def panel(sweep: Sweep) -> Lines:
+        at = wide if sweep.symbol == "α" else small
+        data = apply(_over_stated, measured(sweep.experiment, "training_loss"), sweep, at)
+        return OVER(f"(18) in {sweep.symbol}", data, sweep.dim, by="error", label="ε = {}", x=sweep.symbol)
+
+    curve = measured("rate-fraction", "training_loss").sel(fraction=s.matching_fraction)
+    in_error = OVER("(18) in ε", apply(by_error, curve, wide), "epsilon", x="ε")
+    over_error = measured("edge", "loss") / measured("edge", "epsilon")
+    there = Lines("(19) at the T of (18)", over_error, "epsilon", x="ε", y="loss over ε", limits=(0.0, 0.1))
+    return picture(results, loss, there, in_error, *map(panel, SWEEPS), width=3.4, columns=4)
+
+
+def edge(results: Results, s: Settings) -> Figure:
+    """Iterations until the attention elsewhere, or its square, stays below ε; attention at the T of (18), and at the
+    end of the standard training.
+    """
+    target, rule = measured("training", MASSES[0]), Scaling("epsilon", -1.0, "ε", towards="small")
+    powers = {"Until 1 - p < ε, as (10) says": 1.0, "Until (1-p)² < ε, as (51) does": 2.0}
+    until = (
+        Power(words, apply(attention_by_error, target, power), rule, "iterations") for words, power in powers.items()
+    )
+    kinds = {"generic pattern": "elsewhere_generic", "equal mixture": "elsewhere_mixture"}
+    data = {words: measured("edge", name) for words, name in kinds.items()}
+    there = Lines("At the T of (18)", data, "epsilon", x="ε", y="attention elsewhere", limits=(0.0, 0.5), bounds=UNIT)
+    mass = {kind: measured("mixtures", "mass").sel(kind=kind) for kind in KINDS}
+    end = Dots("At the end, with the paper's M", mass, MASS, {"1 - ε": 1 - symbols(s).error})
+    return picture(results, *until, there, end, width=3.8, columns=2)
+
+
+def lemmas(results: Results, s: Settings) -> Figure:
+    """The gradient by pattern and step along training; the end of stage 1 over (34) against ε."""
+    pairs = [(pattern, step) for pattern in ("same", "other") for step in ("same", "other")]
+    data = {
+        f"{pattern} pattern, {step} step": gradient("rate-fraction", pattern, step).sel(
+            fraction=s.matching_fraction, step=slice(1, None)
+        )
+        for pattern, step in pairs
+    }
+    lines = Lines("Lemmas F.5, F.7: mean gradient", data, "step", y="gradient", rules={"0": 0.0}, dots=False, log="x")
+    right_step = measured("rate-fraction", "right_step").sel(fraction=s.matching_fraction)
+    ends = apply(stage_by_error, right_step, symbols(timed(s, patterns=s.patterns)))
+    rule = Scaling("epsilon", 0.0, "ε", towards="small")
+    return picture(results, lines, Power("Lemma F.6: end of stage 1", ends, rule, "iterations over (34)"))
+
+
+def rare(results: Results, s: Settings) -> Figure:
+    """Where α is below 1/M: loss and attention along training."""
+    lines = {"training loss": "training_loss", "attention on same pattern and step": "right_column"}
+    data = {words: measured("rare", name).sel(step=slice(1, None)) for words, name in lines.items()}
+    return picture(results, Lines("α below 1/M", data, "step", limits=WHOLE, dots=False, log="x"))
 
 
 def thm2(results: Results, s: Settings) -> Figure:
     """Errors and attention on generic patterns and at the equal mixture; examples that CoT needs; error over τ."""
     shown = (
-        ("CoT error, all queries", "generalisation", "error", "0-1 error", {"0.01": ZERO}),
-        ("Next-step error at that pattern", "mixtures", "error", "0-1 error", {"0.01": ZERO}),
+        ("CoT error, all queries", "sufficient", "error", "0-1 error", {"0.01": ZERO}),
+        ("Next-step error at that pattern", "long-mixtures", "error", "0-1 error", {"0.01": ZERO}),
         ("Attention at that pattern", "mixtures", "mass", MASS, {"1 - ε": 1 - symbols(s).error}),
     )
     kinds = (
@@ -62,14 +148,14 @@ def _region(s: Settings, axis: Axes, results: Results) -> None:
 def thm3(results: Results, s: Settings) -> Figure:
     """ICL error where Condition 1 holds and where it fails; examples that ICL needs against α', τ_o and ρ_o."""
     error = measured("comparison", "icl")
-    lines = ERRORS("ICL error", error, by="condition", label="Condition 1 {}", rules={"0.5": 0.5}, log="x")
+    lines = SHOWN("ICL error", error, "length", by="condition", label="Condition 1 {}", rules={"0.5": 0.5}, log="x")
     return picture(results, lines, *(law.panel(f"(25) in {law.symbol}") for law in DIRECT.values()), columns=2)
 
 
 def _sweep(title: str, laws: Mapping[str, Law], results: Results, s: Settings) -> Figure:
     def panel(name: str, law: Law) -> Lines:
         title_there, data = f"{title.format(name)}, varying {law.symbol}", measured(law.experiment, law.variable)
-        return ERRORS(title_there, data, by=law.over, label=f"{law.symbol} = {{}}", rules=ENOUGH)
+        return SHOWN(title_there, data, law.along, by=law.over, label=f"{law.symbol} = {{}}", rules=ENOUGH)
 
     return picture(results, *(panel(name, law) for name, law in laws.items()), width=3.8)
 
@@ -80,7 +166,7 @@ def fig4(results: Results, s: Settings) -> Figure:
 
     def panel(condition: str) -> Lines:
         data = {label: measured("comparison", name).sel(condition=condition) for label, name in names.items()}
-        return ERRORS(f"4: Condition 1 {condition}", data, limits=WHOLE, log="x")
+        return SHOWN(f"4: Condition 1 {condition}", data, "length", limits=WHOLE, log="x")
 
     return picture(results, panel("holds"), panel("fails"))
 
@@ -130,12 +216,12 @@ def gpt2_attention(results: Results, s: Settings) -> Figure:
 
 def rates(results: Results, s: Settings) -> Table:
     """All laws by all criteria."""
-    laws = {f"thm1, {name}": law for name, law in STAGES.items()}
+    laws = {f"lemmas, {name}": law for name, law in STAGES.items()}
     laws |= {f"{name} in {law.symbol}": law for name, by in (("thm2", CHAINS), ("thm3", DIRECT)) for law in by.values()}
     return law_table(laws, results)
 
 
 fig2, fig3 = partial(_sweep, "2({}) CoT", CHAINS), partial(_sweep, "3({}) ICL", DIRECT)
 figures = {"thm1": thm1, "thm2": thm2, "thm3": thm3, "fig2": fig2, "fig3": fig3, "fig4": fig4, "fig5": fig5}
-figures |= {"gpt2-steps": gpt2_steps, "gpt2-attention": gpt2_attention}
+figures |= {"edge": edge, "lemmas": lemmas, "rare": rare, "gpt2-steps": gpt2_steps, "gpt2-attention": gpt2_attention}
 tables = {"rates": rates}

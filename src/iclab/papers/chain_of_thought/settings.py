@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 FRACTIONS = ("matching_fraction", "test_matching_fraction", "trajectory_probability", "primacy")
+KINDS = ("generic", "equal mixture")  # of test patterns
 NO_SIZES = (*FRACTIONS, "noise_norm", "separate_weights", "gpt2")
 
 
@@ -40,17 +42,21 @@ class Settings:
     primacy: float = 0.8  # ρ
     noise_norm: float = 0.2  # ‖δ‖
     train_length: int = 20  # l_tr
-    longest_test: int = 40  # the longest l_ts in Figs. 2 and 3
+    longest_test: int = 40  # the longest l_ts in Fig. 2
+    longest_direct: int = 160  # the longest l_ts in Fig. 3
+    sufficient_test: int = 160  # l_ts that is enough for ICL too, (25)
     longest_comparison: int = 160  # the longest l_ts in Fig. 4
     initial_scale: float = 0.01  # ξ
     separate_weights: bool = False  # W_K and W_Q are trained separately
-    step_size: float = 1.0  # η
+    step_size: float = 0.9  # η
     batch: int = 60  # B = every pattern × every step once
     steps: int = 2000  # T
     record_every: int = 50
-    prompts: int = 10_000
+    prompts: int = 4_000
+    long_prompts: int = 2000
     trend_prompts: int = 500
     comparison_prompts: int = 250
+    timed_patterns: int = 8  # M where exponents are measured and M is not varied
     rate_steps: int = 1500  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     # Its batch, too, has every pattern × every step once.
@@ -63,8 +69,9 @@ class Settings:
         require(test <= m, f"test_patterns is {test}, above patterns {m}: M' mixtures of M patterns need M' <= M.")
         require(m <= features, f"{m} orthonormal patterns do not fit into {features} dimensions.")
         require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
-        long, longer = self.longest_test, self.longest_comparison
-        require(long >= 10, f"longest_test is {long}; Figs. 2 and 3 need at least 10 examples.")
+        long, once, longer = self.longest_test, self.longest_direct, self.longest_comparison
+        require(long >= 10, f"longest_test is {long}; Fig. 2 needs at least 10 examples.")
+        require(once >= 20, f"longest_direct is {once}; Fig. 3 needs at least 20 examples.")
         require(longer >= 20, f"longest_comparison is {longer}; Fig. 4 needs at least 20.")
         for name, length in (("matching_fraction", self.train_length), ("test_matching_fraction", 5)):
             fraction = getattr(self, name)
@@ -82,11 +89,12 @@ class Settings:
 
 unstated = (
     Unstated("train_length", (10, 20, 40), "l_tr; (17) asks for at least 1/α"),
-    Unstated("longest_test", (40, 60, 80), "the longest l_ts of Figs. 2 and 3"),
+    Unstated("longest_test", (40, 60, 80), "the longest l_ts of Fig. 2"),
+    Unstated("longest_direct", (80, 160, 320), "the longest l_ts of Fig. 3"),
     Unstated("longest_comparison", (80, 160, 320), "the longest l_ts of Fig. 4"),
     Unstated("initial_scale", (0.001, 0.01, 0.05), "ξ, 'tiny'"),
     Unstated("separate_weights", (False, True), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
-    Unstated("step_size", (0.5, 0.9, 1.0), "η; Theorem 1 asks for η < 1"),
+    Unstated("step_size", (0.25, 0.5, 0.9), "η; Theorem 1 asks for η < 1"),
     Unstated("batch", (60, 120, 240), "B; every query pattern and step by turns"),
     Unstated("steps", (1000, 2000, 4000), "T"),
     "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
@@ -122,11 +130,11 @@ def output_matrices(s: Settings, tau: float, rho: float, condition_1: bool = Tru
     return for_outputs(tau, rho, s.reasoning_steps, s.test_patterns, condition_1=condition_1)
 
 
-def training_world(s: Settings, *, patterns: int = 0, steps: int = 0, fraction: float = 0.0) -> Reasoning:
-    """Right examples on the training patterns; M, K or α may be another one."""
-    features = np.eye(patterns or s.patterns, s.feature_dimension)
-    alpha, length = fraction or s.matching_fraction, s.train_length
-    return Reasoning(features, steps=steps or s.reasoning_steps, matching_fraction=alpha, context_length=length)
+def training_world(s: Settings, most: int = 0) -> Reasoning:
+    """Right examples on the training patterns; `most` is the longest prompt of the trainings that share a program."""
+    features, length = np.eye(s.patterns, s.feature_dimension), s.train_length
+    asked: dict[str, Any] = {"context_length": length, "maximum_length": most or length}
+    return Reasoning(features, steps=s.reasoning_steps, matching_fraction=s.matching_fraction, **asked)
 
 
 def inference_world(
@@ -138,11 +146,33 @@ def inference_world(
     length: int,
     most: int,
     kind: str = "generic",
+    noise: float | None = None,
 ) -> Reasoning:
-    """Noisy, erroneous examples on the test patterns of this seed; `most` is the longest prompt of its figure."""
+    """Noisy, erroneous examples on the test patterns of this seed; `most` is the longest prompt of its figure, `noise`
+    another norm than that of the settings.
+    """
     patterns = np.array(mixed_patterns(s, seed, kind))
     asked: dict[str, Any] = {"context_length": length, "maximum_length": most, "matching_fraction": alpha, "mode": mode}
-    return Reasoning(patterns, steps=s.reasoning_steps, transitions=matrices, noise_norm=s.noise_norm, **asked)
+    asked |= {"noise_norm": s.noise_norm if noise is None else noise}
+    return Reasoning(patterns, steps=s.reasoning_steps, transitions=matrices, **asked)
+
+
+def timed(s: Settings, *, patterns: int = 0, steps: int = 0, fraction: float = 0.0, step_size: float = 0.0) -> Settings:
+    """Settings of a short training whose M, K, α or η may be another one.
+
+    l_tr = 2/α is near the least that (17) allows, B is the smallest multiple of M K that meets B >= M log M. Single
+    steps of test examples are as often right as with the paper's K.
+    """
+    m, k, alpha = patterns or s.timed_patterns, steps or s.reasoning_steps, fraction or s.matching_fraction
+    own: dict[str, Any] = {
+        "patterns": m,
+        "reasoning_steps": k,
+        "matching_fraction": alpha,
+        "test_patterns": min(s.test_patterns, m),
+    }
+    own |= {"trajectory_probability": s.trajectory_probability ** (k / s.reasoning_steps)}
+    own |= {"train_length": round(2 / alpha), "batch": m * k * math.ceil(math.log(m) / k)}
+    return dataclasses.replace(s, **own, step_size=step_size or s.step_size)
 
 
 @functools.lru_cache(maxsize=64)
@@ -159,21 +189,27 @@ def recipe(s: Settings, seed: int) -> Recipe:
 
 
 def symbols(s: Settings) -> theory.Symbols:
-    """What the theorems speak of: ε is the smallest that the batch allows, l_ts the longest of Figs. 2 and 3; τ_o, ρ_o
-    and Condition 1 are those of the product of the matrices in force.
+    """What the theorems speak of: ε is the smallest that the batch allows, l_ts the one that is enough for CoT and ICL;
+    τ_o, ρ_o and Condition 1 are those of the product of the matrices in force.
     """
     found = measure(step_matrices(s))
     own = {name: getattr(s, name) for name in theory.Symbols.letters() if hasattr(s, name)}
     own |= {name: float(getattr(found, name)) for name in ("output_probability", "output_primacy", "condition_1")}
-    return theory.Symbols(**own, test_length=s.longest_test, error=theory.smallest_error(s.batch, s.patterns))
+    return theory.Symbols(**own, test_length=s.sufficient_test, error=theory.smallest_error(s.batch, s.patterns))
 
 
 few: dict[str, Any] = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "record_every": 20, "longest_comparison": 40}
+few |= {"longest_direct": 40, "sufficient_test": 60, "long_prompts": 500}
 deep = dataclasses.replace(Settings.gpt2, steps=2000, seeds=32, prompts=10_000)
 settings = {
     "smoke": Settings(prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke(), **few),
     "quick": Settings(),
     "paper": Settings(
-        prompts=50_000, trend_prompts=4_000, comparison_prompts=2_000, longest_comparison=1280, gpt2=deep
+        prompts=50_000,
+        long_prompts=10_000,
+        trend_prompts=4_000,
+        comparison_prompts=2_000,
+        longest_comparison=1280,
+        gpt2=deep,
     ),
 }

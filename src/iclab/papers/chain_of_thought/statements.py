@@ -1,9 +1,9 @@
-"""The statements of chain-of-thought and their rules.
+"""The statements of chain-of-thought and their rules; `lemmas` and `beyond` have more.
 
 Rules were written before any statement was judged, but after a scouting run with 4 seeds had shown the training loss
-and the errors of CoT and ICL at four lengths. Numbers per seed are those of the first version of iclab; kinds, remarks
-and the lemma came with the second, after these results had been seen. Hidden constants are 1 unless a part says
-otherwise; ε is √(log M / B), the smallest for which Theorem 1's B >= ε⁻² log M holds.
+and the errors of CoT and ICL at four lengths. Numbers per seed were those of the first version of iclab until η became
+0.9 (it was 1; Theorem 1 asks for η < 1). Hidden constants are 1 unless a part says otherwise; ε is √(log M / B), the
+smallest for which Theorem 1's B >= ε⁻² log M holds, where no other ε is named.
 """
 
 from __future__ import annotations
@@ -13,44 +13,59 @@ import dataclasses
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import SIGNED, STATED, UNIT, Part, Reading, Statement, apply, first_below, measured, required
-from iclab.authoring.gpt2 import FEWER_SEEDS
+from iclab.authoring import SIGNED, UNIT, Law, Part, Reading, Scaling, Statement, apply, first_below, measured
 from iclab.kinds import above, below, big_o, larger, smaller, suffices
 from iclab.papers.chain_of_thought import theory
-from iclab.papers.chain_of_thought.gpt2 import best_head, own_steps
-from iclab.papers.chain_of_thought.laws import CHAINS, DIRECT, STAGES, STAGES_OF_LEMMAS
-from iclab.papers.chain_of_thought.settings import Settings, symbols
+from iclab.papers.chain_of_thought.beyond import MASSES, beyond
+from iclab.papers.chain_of_thought.laws import (
+    CHAINS,
+    DIRECT,
+    ERRORS,
+    NEEDED,
+    STAGES,
+    SWEEPS,
+    attention_by_error,
+    needed,
+    over,
+    stated_part,
+)  # fmt: skip
+from iclab.papers.chain_of_thought.lemmas import NEW, lemmas
+from iclab.papers.chain_of_thought.settings import Settings, symbols, timed
 from iclab.statistics import trend
 
-ZERO = 0.01  # "zero error", on 10,000 prompts per seed
+ZERO = 0.01  # "zero error", on thousands of prompts per seed
 RIGHT = 0.05  # the same where there are 500 or 250 prompts
 REQUIRED = 0.1
 POSITIVE = (0.0, np.inf)
-MASSES = tuple(f"{pattern}_pattern_{step}_step" for step in ("same", "other") for pattern in ("same", "other"))
-INSIDE = Reading(
-    "inside",
-    "all hypotheses are met: η < 1, and l_ts is large enough for ICL too; what the paper prints is unchanged",
-    changes={"step_size": 0.9, "longest_test": 120, "longest_comparison": 40, "prompts": 2000},
+LOSSES = tuple(
+    Reading(f"ε={error:g}", "iterations until the loss stays below ε; Theorem 1 is for any ε", {"error": error})
+    for error in ERRORS
 )
-ONCE = ("",)  # parts that are asked at the stated settings only
 SCOUTED = "A scouting run of 4 seeds had shown loss and errors at four lengths before the rule was written."
 SEEN = (
     "The curves (errors against the number of examples) had been seen with Figs. 2 and 3 before the rule was written."
 )
 SHORTER = "The longest prompt was cut from 320 to 160 examples after the first run, to save time."
-RESOLVED = (
-    "In the first run all seeds passed at the same record; passages are now interpolated between records. To save time "
-    "α begins at 0.3 (was 0.2), M ends at 20 (was 28), K at 4 (was 5), with fewer values and records between. The rule "
-    "is as first written."
+SUM = (
+    "The first two versions compared the end of a stage with one term of (18) at one threshold, at α = 0.3 to 0.8 and "
+    "η = 1; that the exponent in α depends on the threshold (-1.07 to -0.07) had been seen when the sum took their "
+    "place, and for M = 8 and 20 so had single seeds at small α: with one constant for all of its terms their quotient "
+    "grew as α fell, then each term got its own."
 )
-KINDS = (
-    "Bounds are read as bounds, with a measured constant, and there is a reading inside the hypotheses since the "
-    "second version; results at the stated settings had been seen by then."
+KINDS = "Bounds are read as bounds, with a measured constant, since the second version."
+LONGER = (
+    "The second version had a reading inside the hypotheses (η = 0.9, l_ts = 120) beside the stated one (η = 1, "
+    "l_ts = 40); its numbers had been seen when its settings became the only ones, and 8 seeds at l_ts = 120 when that "
+    "became 160. An exponent in ρ (-2.5 to -1.1, by threshold) had been seen when it was left out."
 )
-NEW = "The rule came with the second version, after the numbers behind it had been seen."
-GPT2_SEEN = (
-    "Before the rule was written GPT-2's training loss in domain had been seen (1 seed, two step sizes), and the "
-    f"one-layer model's results. {FEWER_SEEDS}"
+NARROW = "K = 3 and τ = 0.5 allow ρ from 0.74 to 0.97 only, a factor of 1.3"
+FINER = (
+    "The first versions read the number of examples off a coarser grid of lengths, without interpolation; with ρ it "
+    "was open for this reason."
+)
+ONCE = (
+    "asked at once, a model whose attention is uniform takes a majority vote over all examples, and with α' above 1/M' "
+    "the query's pattern wins it; training makes fewer examples enough"
 )
 
 
@@ -73,110 +88,201 @@ def stage_order(second: xr.DataArray, first: xr.DataArray) -> xr.DataArray:
     return xr.apply_ufunc(np.log, ratio.min("fraction", skipna=False))
 
 
+def more_needed(times: xr.DataArray, against: str) -> xr.DataArray:
+    """Rank correlation of what was needed with a setting, per seed; never ranks last."""
+    return trend(_ended(times, 2.0 * float(times.attrs["limit"])), against)
+
+
+def by_error(loss: xr.DataArray, at: theory.Symbols) -> xr.DataArray:
+    """Iterations until the loss stays below ε, over (18), by ε."""
+    return over(needed(loss, "epsilon"), "epsilon", "error", at, theory.iterations)
+
+
+def largest_over_error(loss: xr.DataArray) -> xr.DataArray:
+    """A loss at the T of (18) over its ε, the largest over ε."""
+    return (loss / loss["epsilon"]).max("epsilon", skipna=False)
+
+
 def where_promised(error: xr.DataArray, at: theory.Symbols) -> xr.DataArray:
     """The largest error of CoT over τ and l_ts where (23) promises none; NaN if no prompt is that long."""
-    needed = theory.chain_length(at).value * (error["value_B"] / at.trajectory_probability) ** -2.0
-    return error.where(error["length"] >= needed).max(("value_B", "length"))
+    required = theory.chain_length(at).value * (error["value_B"] / at.trajectory_probability) ** -2.0
+    return error.where(error["length"] >= required).max(("value_B", "length"))
 
 
-def after_first_stage(right_step: xr.DataArray, at: theory.Symbols) -> xr.DataArray:
-    """The largest attention on other steps over all α from T_1 of (34) on; NaN if no training is that long."""
-    ends = theory.first_stage_of_lemmas(at).value * (right_step["fraction"] / at.matching_fraction) ** -2.0
-    return (1 - right_step).where(right_step["step"] >= ends).max(("fraction", "step"))
+def proportional(law: Law, *, affine: bool = False) -> tuple[Part, ...]:
+    """The law as a rate, by every criterion."""
+    rule = dataclasses.replace(law, side="both", affine=affine).rule
+    unsettled = NARROW if law.symbol == "ρ" else ""
+    return tuple(
+        Part(f"{law.what} in {law.symbol}, {words}", law.needed(criterion), rule, unsettled=unsettled)
+        for words, criterion in NEEDED.items()
+    )
 
 
 def statements(s: Settings) -> list[Statement]:
     """All statements, with the rules that follow from these settings."""
+    return [*theorems(s), *lemmas(s), *remarks(s), *figures(s), *beyond(s)]
+
+
+def theorems(s: Settings) -> list[Statement]:
+    """Theorems 1 to 3 and Proposition 1."""
     at, eps = symbols(s), symbols(s).error
-    target, other = measured("training", MASSES[0]), measured("training", MASSES[2]) + measured("training", MASSES[3])
+    wide, small = symbols(timed(s, patterns=s.patterns)), symbols(timed(s))
+    target = measured("training", MASSES[0])
     chain, final = (measured("generalisation", name).sel(kind="generic") for name in ("error", "final_error"))
-    mixed = measured("generalisation", "error").sel(kind="equal mixture")
-    elsewhere, next_error = 1 - measured("mixtures", "mass"), measured("mixtures", "error").sel(kind="equal mixture")
-    cot, cot_final, once = (measured("comparison", name) for name in ("cot", "cot_final", "icl"))
-    falls, failing = apply(trend, once.sel(condition="holds"), "length"), once.sel(condition="fails")
+    mixed = measured("sufficient", "error").sel(kind="equal mixture")
+    elsewhere = 1 - measured("mixtures", "mass")
+    next_error = measured("long-mixtures", "error").sel(kind="equal mixture")
+    once = measured("comparison", "icl")
     first, second = STAGES["first stage in α"], STAGES["second stage in α"]
-    deep, deep_cot, deep_icl = (own_steps(name) for name in ("error", "failing_cot", "failing_icl"))
-    heads = measured("gpt2-training", MASSES[0])
-    moved = "The grid of ρ_o was moved to values that K = 3 and M' = 10 allow, before any of it had run."
+    fixed = measured("rate-fraction", "training_loss").sel(fraction=s.matching_fraction)
+    no_growth = Scaling("epsilon", 0.0, "ε", towards="small", scale=1.0)
+    in_error = Scaling("epsilon", 1.0, "ε", towards="small", scale=1.0)
+    long = f"l_ts = {s.sufficient_test}"
     return [
         Statement("thm1", "Theorem 1", "Training on prompts with solved steps drives the squared loss on such prompts "
                   "to O(ε) within the iterations (18), in two stages: first the query's step, then its pattern.", (
             Part("(19) squared loss on fresh training prompts", measured("training", "loss"), big_o(eps), POSITIVE),
-            *(law.part(readings=ONCE) for law in STAGES.values()),
+            Part("(19) at the least T, B and l_tr of (17), (18) and (iii): loss over ε, largest over ε",
+                 apply(largest_over_error, measured("edge", "loss")), big_o(1.0), POSITIVE),
+            *(stated_part(sweep, wide if sweep.symbol == "α" else small) for sweep in SWEEPS),
+            Part("iterations over (18), in ε", apply(by_error, fixed, wide),
+                 no_growth),
             Part("log of the second stage's end over the first's, smallest over α",
-                 apply(stage_order, second.needed(), first.needed()), larger(), readings=ONCE),
-        ), (STATED, INSIDE), figure="thm1", table="rates",
-            ours=("a stage ends when the attention is above 0.9 for good, from step 0; B is the same everywhere",),
-            afterwards=f"{SCOUTED} That there are two stages had been seen with Fig. 5, at one α. {RESOLVED} {KINDS}"),
+                 apply(stage_order, second.needed(), first.needed()), larger()),
+        ), figure="thm1", table="rates", afterwards=f"{SCOUTED} {SUM} {KINDS}",
+            ours=(f"iterations until the loss stays below ε = {', '.join(map(str, ERRORS))}; the largest counts",
+                  "(18) is a sum: each of its three terms has a constant of its own, fitted along a sweep; with one "
+                  "for all what is needed over (18) grows like α^-0.4 at ε = 0.1 and like α^-0.2 at ε = 0.0125",
+                  "l_tr = 2/α, B is the least that meets M log M; only in the part over ε it meets ε⁻² log M, too",
+                  "a stage ends when the attention is above 0.9 for good, from step 0")),
         Statement("thm2", "Theorem 2", "With enough noisy and partly wrong examples (23) every step of CoT is right on "
                   "unseen patterns in the span of the training ones.", (
             Part("(7) CoT error, generic test patterns", chain, suffices(ZERO), UNIT),
             Part("error of the final step, generic test patterns", final, suffices(ZERO), UNIT),
-            Part("(7) CoT error, the equal mixture among the patterns", mixed, suffices(ZERO), UNIT),
-            Part("error of the next step where its input is the equal mixture", next_error, suffices(ZERO), UNIT),
+            Part(f"(7) CoT error, the equal mixture among the patterns, {long}", mixed, suffices(ZERO), UNIT),
+            Part(f"error of the next step where its input is the equal mixture, {long}", next_error, suffices(ZERO),
+                 UNIT),
+            Part(f"(7) CoT error with noise of norm √2/2, {long}", measured("sufficient", "noisy_error"),
+                 suffices(ZERO), UNIT),
             Part("largest CoT error over τ and l_ts where (23) holds",
-                 apply(where_promised, measured("chains", "error_B"), at), suffices(RIGHT), UNIT, ONCE),
-            *(law.part(readings=ONCE) for law in CHAINS.values()),
-        ), (STATED, INSIDE), figure="thm2", table="rates", afterwards=f"{SCOUTED} {SEEN} {KINDS}",
-            ours=("'right': an error below 0.01 at the longest l_ts, below 0.05 over τ and l_ts (500 prompts)",
-                  "a pattern in the span (22) unlike random ones: the equal mixture of all training patterns",
-                  "constant 1 in (23); examples needed: until the error stays below 0.1")),
+                 apply(where_promised, measured("chains", "error_B"), at), suffices(RIGHT), UNIT),
+            *(law.part() for law in CHAINS.values() if law.symbol != "ρ"),
+        ), figure="thm2", table="rates", afterwards=f"{SCOUTED} {SEEN} {KINDS} {LONGER} The largest noise is new.",
+            ours=("'right': an error below 0.01 at one l_ts, below 0.05 over τ and l_ts (500 prompts)",
+                  "a pattern in the span (22) unlike random ones: the equal mixture of all training patterns; "
+                  f"at l_ts = {s.longest_test} the next step errs there in 4 % of the prompts",
+                  "constant 1 in (23); examples needed: until the error stays below 0.1",
+                  f"no exponent in ρ: {NARROW}")),
         Statement("thm3", "Theorem 3", "Where Condition 1 fails, the ICL error is at least Ω(1), however many examples "
                   "there are (a); where it holds, ICL is right with enough examples (25) (b).", (
-            Part("(a) smallest ICL error over all lengths, Condition 1 failing", failing.min("length"),
-                 above(0.5, "bound"), UNIT),
-            Part("(b) rank correlation of the ICL error with the length (Fig. 4)", falls, smaller(), SIGNED),
-            Part("(b) ICL error at the longest l_ts", measured("generalisation", "icl_error"), suffices(ZERO), UNIT),
-            *(law.part(f"(b) {law.what} in {law.symbol}", ONCE) for law in DIRECT.values()),
-        ), (STATED, INSIDE), "thm3b", figure="thm3", table="rates",
+            Part("(a) smallest ICL error over all lengths, Condition 1 failing",
+                 once.sel(condition="fails").min("length"), above(0.5, "bound"), UNIT),
+            Part("(b) rank correlation of the ICL error with the length (Fig. 4)",
+                 apply(trend, once.sel(condition="holds"), "length"), smaller(), SIGNED),
+            Part(f"(b) ICL error, {long}", measured("sufficient", "icl_error"), suffices(ZERO), UNIT),
+            Part("(78) attention of ICL on other patterns", 1 - measured("sufficient", "icl_mass"), big_o(eps), UNIT),
+            *(law.part(f"(b) {law.what} in {law.symbol}") for law in DIRECT.values()),
+        ), hypotheses="thm3b", figure="thm3", table="rates",
             ours=("(a) Ω(1): above 0.5; τ_o = 0.4, ρ_o = 0.1 as in Fig. 4, with matrices for which Condition 1 fails",
                   "(b) 'right': below 0.01, at τ_o = 0.5 and the largest ρ_o of Fig. 3(C)"),
-            afterwards="The error below 0.01 was first read off Fig. 3C's 500 prompts; now on 10,000. No verdict "
-            f"changed. {SHORTER} {SEEN} {KINDS}"),
+            afterwards=f"{SHORTER} {SEEN} {KINDS} {LONGER} Prompts of Fig. 3 were at most 40 long, too few for "
+            "α' = 0.2. That untrained models pass all but (78), which is new, had been seen."),
         Statement("prop1", "Proposition 1", "At least 1 - ε of the attention is on columns of the same step with the "
                   "query's input pattern (10), and every step is right (11).", (
-            Part("(10) attention elsewhere at the end, l_ts = l_tr", 1 - target.last(), big_o(eps), UNIT, ONCE),
-            *(Part(f"(10) attention elsewhere at the longest l_ts, {kind}", elsewhere.sel(kind=kind), big_o(eps), UNIT)
-              for kind in ("generic", "equal mixture")),
+            Part("(10) attention elsewhere at the end, l_ts = l_tr", 1 - target.last(), big_o(eps), UNIT),
+            Part("(10) attention elsewhere at the longest l_ts", elsewhere.sel(kind="generic"), big_o(eps), UNIT),
+            Part("(10) iterations until the attention elsewhere stays below ε, in ε",
+                 apply(attention_by_error, target), Scaling("epsilon", -1.0, "ε", towards="small")),
+            Part("(10) attention elsewhere at the T of (18), over ε, where the input is the equal mixture of all "
+                 "training patterns", measured("edge", "elsewhere_mixture"), in_error, UNIT),
             Part("(11) CoT error", chain, suffices(ZERO), UNIT),
-        ), (STATED, INSIDE), figure="fig5", ours=("noisy test prompts", "(11) 'right': an error below 0.01"),
+        ), figure="edge", ours=("noisy test prompts", "(11) 'right': an error below 0.01",
+                  "iterations in ε: against ε⁻¹, the steepest power of (18); the standard training, B as it is",
+                  f"the equal mixture over ε: M = {s.timed_patterns}, B and T the least that (iii) and (18) allow"),
             afterwards="The first run compared the attention averaged over all ten test patterns, the equal mixture "
-            f"among them (it differed by 0.027); now at the queries whose input is that mixture. {KINDS}"),
-        Statement("lemF.6", "Lemma F.6", "From T_1 (34) on the attention on columns of other steps is at most ε.", (
-            Part("(35) attention on other steps from T_1 on, largest over α",
-                 apply(after_first_stage, measured("rate-fraction", "right_step"), at), big_o(eps), UNIT),
-            *(law.part() for law in STAGES_OF_LEMMAS),
-        ), ours=("constant 1 in T_1; a stage ends when the attention is above 0.9 for good",),
-            afterwards=f"{NEW} {RESOLVED}"),
-        Statement("p1", "Insight P1", "The required number of training iterations is linear in α⁻¹.",
-                  (dataclasses.replace(second, side="both", affine=True).part(),), afterwards=f"{NEW} {RESOLVED}",
-                  ours=("required: until the attention on the query's step and pattern is above 0.9 for good",)),
+            f"among them (it differed by 0.027); now at the queries whose input is that mixture. {KINDS} That (51) "
+            "makes 1 - p as small as √ε had been read, and that attention is 0.64 at the equal mixture and 0.96 "
+            "elsewhere had been seen, before (10) was asked over ε."),
+    ]  # fmt: skip
+
+
+def remarks(s: Settings) -> list[Statement]:
+    """What the insights, the remarks and the text below Theorem 1 say of it in words."""
+    wide, times = symbols(timed(s, patterns=s.patterns)), measured("rate-fraction", "needed")
+    cot_final, once = measured("comparison", "cot_final"), measured("comparison", "icl")
+    linear = Scaling("fraction", -1.0, "α", side="both", towards="small", affine=True)
+    rates = f"required: the error stays below {', '.join(words.split()[-1] for words in NEEDED)}"
+
+    def at_ten(law: Law) -> Part:
+        error = measured(law.experiment, law.variable).sel(**{law.along: 10})
+        return Part(f"rank correlation of the CoT error with {law.symbol}, l_ts = 10", apply(trend, error, law.over),
+                    smaller(), SIGNED)  # fmt: skip
+
+    return [
+        Statement("p1", "Insight P1", "The required numbers of context examples, of training samples and of iterations "
+                  "are linear in α⁻¹.", (
+            dataclasses.replace(stated_part(SWEEPS[0], wide), name="l_tr = 2/α is enough: iterations over (18), in α"),
+            Part("iterations (and samples, as B is the same) in α", times, linear),
+        ), LOSSES, "thm1", figure="thm1", afterwards=f"{NEW} {SUM}",
+            ours=("fewer than 1/α examples do not contain the query's pattern, so that no model could learn: what is "
+                  "asked is whether two that match are enough at every α",
+                  "'linear': an offset is allowed; the reading names the loss that is asked for")),
+        Statement("sec-c2", "Text below Theorem 1", "The required number of iterations and samples increases as M and "
+                  "α⁻¹ increase.", (
+            Part("rank correlation of the iterations with M",
+                 apply(more_needed, measured("rate-patterns", "needed"), "patterns"), larger(), SIGNED),
+            Part("rank correlation of the iterations with α", apply(more_needed, times, "fraction"), smaller(), SIGNED),
+        ), LOSSES, "thm1", figure="thm1", afterwards=NEW,
+            ours=("M = 5 to 20, where B grows with M, so that samples do too; α = 0.1 to 0.4",)),
         Statement("rem1", "Remark 1 and insight P2",
-                  "The examples that CoT requires are in the order of, and proportional to, α'⁻², τ⁻² and ρ⁻².",
-                  tuple(dataclasses.replace(law, side="both").part() for law in CHAINS.values()),
-                  ours=("required: the error stays below 0.1", "'proportional': an exponent within a quarter of -2"),
-                  afterwards=f"{SEEN} Beside Theorem 2, whose bound is one-sided, since the second version."),
-        Statement("rem2", "Remark 2", "ICL needs a prompt length linear in α'⁻², τ_o⁻² and ρ_o⁻²; if Condition 1 "
-                  "fails, CoT performs better than ICL.", (
-            *(dataclasses.replace(law, side="both", affine=True).part() for law in DIRECT.values()),
+                  "The examples that CoT requires are in the order of, and proportional to, α'⁻², τ⁻² and ρ⁻²; with "
+                  "more of these CoT is more often right.",
+                  (*(part for law in CHAINS.values() for part in proportional(law)), *map(at_ten, CHAINS.values())),
+                  ours=(rates, "'proportional': an exponent within a quarter of -2"), figure="thm2", table="rates",
+                  afterwards=f"{SEEN} Beside Theorem 2, whose bound is one-sided, since the second version; three "
+                  f"thresholds (one before) since the third. {FINER}"),
+        Statement("rem2", "Remark 2 and insight P3", "ICL needs a prompt length linear in α'⁻², τ_o⁻² and ρ_o⁻²; if "
+                  "Condition 1 fails, CoT performs better than ICL.", (
+            *(part for law in DIRECT.values() for part in proportional(law, affine=True)),
             Part("final-step error of CoT minus ICL error, Condition 1 failing, longest prompt",
-                 (cot_final.sel(condition="fails") - failing).last("length"), smaller(), SIGNED),
-        ), ours=("required: the error stays below 0.1",), afterwards=NEW),
-        *(Statement(
-            f"fig{number}{panel.lower()}", f"Figure {number}({panel})",
+                 (cot_final - once).sel(condition="fails").last("length"), smaller(), SIGNED),
+        ), ours=(rates,), figure="thm3", table="rates",
+            afterwards=f"{NEW} Prompts were at most 40 long and the threshold was 0.1 in the second version, where "
+            "most exponents stayed open."),
+    ]  # fmt: skip
+
+
+def figures(s: Settings) -> list[Statement]:
+    """Figures 2 to 5; Figure 1 is a drawing of Proposition 1."""
+    target, other = measured("training", MASSES[0]), measured("training", MASSES[2]) + measured("training", MASSES[3])
+    cot, once = measured("comparison", "cot"), measured("comparison", "icl")
+    moved = "The grid of ρ_o was moved to values that K = 3 and M' = 10 allow, before any of it had run."
+    more = "Prompts were at most 40 long before, too few for α' = 0.2. That untrained models pass had been seen."
+
+    def panel(number: int, name: str, law: Law, who: str) -> Statement:
+        error = measured(law.experiment, law.variable).last(law.along).last(law.over)
+        return Statement(
+            f"fig{number}{name.lower()}", f"Figure {number}({name})",
             f"{who} needs more examples when {law.symbol} is smaller.", (
                 Part(f"rank correlation of the required number of examples with {law.symbol}",
-                     apply(required, measured(law.experiment, law.variable), "length", REQUIRED, law.over),
-                     smaller(), SIGNED),
-                Part(f"{who} error at the longest prompt and the largest {law.symbol}",
-                     measured(law.experiment, law.variable).last("length").last(law.over), below(RIGHT), UNIT),
-            ), figure=f"fig{number}", afterwards=moved if law.symbol == "ρ_o" else "",
-            ours=("required: the error stays below 0.1", "'desired': an error below 0.05 (500 prompts)"),
-        ) for number, who, laws in ((2, "CoT", CHAINS), (3, "ICL", DIRECT)) for panel, law in laws.items()),
+                     apply(more_needed, law.needed(), law.over), smaller(), SIGNED),
+                Part(f"{who} error at the longest prompt and the largest {law.symbol}", error, below(RIGHT), UNIT),
+            ), figure=f"fig{number}", architecture=ONCE if number == 3 else "",
+            afterwards=" ".join([FINER, *([more] if number == 3 else []), *([moved] if law.symbol == "ρ_o" else [])]),
+            ours=("required: the error stays below 0.1",
+                  f"'desired': an error below 0.05 ({500 if number == 2 else 250} prompts)"),
+        )  # fmt: skip
+
+    return [
+        *(panel(number, name, law, who) for number, who, laws in ((2, "CoT", CHAINS), (3, "ICL", DIRECT))
+          for name, law in laws.items()),
         Statement("fig4", "Figure 4", "With Condition 1 the ICL error decreases with the number of examples; without "
                   "it it stays large, while CoT becomes right in both cases.", (
-            Part("ICL, Condition 1 holding: rank correlation of error with length", falls, smaller(), SIGNED),
-            Part("ICL, Condition 1 failing: error at the longest prompt", failing.last("length"), above(0.5), UNIT),
+            Part("ICL, Condition 1 holding: rank correlation of error with length",
+                 apply(trend, once.sel(condition="holds"), "length"), smaller(), SIGNED),
+            Part("ICL, Condition 1 failing: error at the longest prompt", once.sel(condition="fails").last("length"),
+                 above(0.5), UNIT),
             *(Part(f"CoT, where Condition 1 {label}: error at the longest prompt",
                    cot.sel(condition=label).last("length"), below(RIGHT), UNIT) for label in ("holds", "fails")),
         ), figure="fig4", ours=("'large': above 0.5", "'right': below 0.05 (250 prompts)"), afterwards=SHORTER),
@@ -185,22 +291,4 @@ def statements(s: Settings) -> list[Statement]:
             Part("attention mass on same pattern and step at the end", target.last(), above(0.9), UNIT),
             Part("steps between the ends of stage 1 and of stage 2", apply(stage_gap, target, other), larger()),
         ), figure="fig5", ours=("'around 1': above 0.9; a stage ends where its mass passes 0.1 or 0.9 for good",)),
-        Statement("beyond-gpt2", "Beyond: Theorems 1 and 2, Figures 2(A) and 4 asked of GPT-2", "GPT-2's loss falls to "
-                  "O(ε); on unseen patterns its CoT is right, the more so the larger α' is; if Condition 1 fails its "
-                  "ICL error is large and its CoT error smaller.", (
-            Part("(19) squared loss on fresh prompts", measured("gpt2-training", "loss"), big_o(eps), POSITIVE),
-            Part("CoT error (7) at the largest α'", deep.last("fraction"), below(REQUIRED), UNIT),
-            Part("rank correlation of the CoT error with α'", apply(trend, deep, "fraction"), smaller(), SIGNED),
-            Part("ICL error, Condition 1 failing", deep_icl, above(0.5), UNIT),
-            Part("CoT error minus ICL error, Condition 1 failing", deep_cot - deep_icl, smaller(), SIGNED),
-        ), figure="gpt2-steps", afterwards=f"{GPT2_SEEN} {KINDS}", beyond=True,
-            ours=("'right': an error below 0.1, what Fig. 2 calls required, since l_ts stays at l_tr",
-                  "'large': above 0.5; τ_o = 0.4, ρ_o = 0.1")),
-        Statement("beyond-gpt2-attention", "Beyond: Figure 5 asked of GPT-2",
-                  "In at least one head the query's attention moves onto columns of the same pattern and step.", (
-            Part("attention mass at the end, in the layer and head with most", apply(best_head, heads, -1),
-                 above(0.9, "existence"), UNIT),
-            Part("gain in that head over training", apply(best_head, heads, -1) - apply(best_head, heads, 0), larger()),
-        ), figure="gpt2-attention", afterwards=GPT2_SEEN, beyond=True,
-            ours=("'around 1': above 0.9, as for the one-layer model; noisy test prompts",)),
     ]  # fmt: skip

@@ -9,6 +9,11 @@ Where the paper disagrees with itself:
   (ρ²α'τ)⁻¹ log M is a rival of the stated rate and given beside it: the exponents of α' and τ are -1 there and -2 in
   the theorem.
 - u >= ½ log(η(1-α)²t/(α²M)) before (49) lacks the K that (49) and T_3 = η⁻¹ε⁻¹KM have. With K.
+- (10) and (72) want 1 - p <= ε after the iterations (18); (51) makes (1-p)² <= ε, so that 1 - p is √ε. Both are asked.
+- The proof of Lemma F.6 takes M >= Ω(K⁴ α⁻¹) before (163). No lemma or theorem states it.
+- (67) needs noise that is orthogonal to the training patterns; (14) has it orthogonal to the test patterns only. As in
+  (14).
+- Section 2.2 has l_ts <= l_tr; (23) and (25) ask for any l_ts, however short the training prompts were. As in (23).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def dynamics(words: str, trainings: Mapping[str, str]) -> Callable[[Results, Set
     return draw
 
 
-Panels = Mapping[str, tuple[str, Mapping[str, Expression], Sequence[float]]]
+Panels = dict[str, tuple[str, Mapping[str, Expression], Sequence[float]]]
 """By title: the axis, the columns, the rules."""
 
 
@@ -97,7 +97,7 @@ def tests(results: Results, s: Settings) -> Figure:
     cosines = {"a": "task", "other a": "other", "b": "low", "other b": "low_other", "ν": "common"}
     uses = {"model": "model_error", "transferred": "transfer_error", "static": "static_error"}
     trainings = {on: training for training, on in TRAININGS.items()}
-    panels = {
+    panels: Panels = {
         f"{words} prompts": (
             "0-1 error",
             {on: error.sel(kind=kind, training=of) for on, of in trainings.items()},
@@ -117,7 +117,7 @@ def tests(results: Results, s: Settings) -> Figure:
 def shifts(results: Results, s: Settings) -> Figure:
     """Errors of the QA-trained model on shifted dictionaries, other lengths and other sets of concepts."""
     shifted, lengths, mixed = (measured(name, "error") for name in ("shifts", "lengths", "mixtures"))
-    panels = {}
+    panels: Panels = {}
     for kind, words in PROMPTS.items():
         panels |= {
             f"{words}: dictionaries": ("0-1 error", over(shifted.sel(kind=kind), "shift", SHIFTS[kind]), [SMALL]),
@@ -133,7 +133,7 @@ def mixtures(results: Results, s: Settings) -> Figure:
     """Several co-tasks in one prompt: errors by how often words have other concepts, and the mixture in h_0."""
     error, weight, rest = (measured("mixtures", name) for name in ("error", "weight", "rest"))
     several = dict(cotasks=2, polysemy=0.0)
-    panels = {}
+    panels: Panels = {}
     for kind, words in PROMPTS.items():
         projections = over(weight.sel(kind=kind, **several), "concept", range(s.concepts))
         panels |= {

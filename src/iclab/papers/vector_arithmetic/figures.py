@@ -164,6 +164,8 @@ def growth(training: str, reading: str, variable: str, axis: Axes, results: Resu
     axis.plot(grown["step"], np.where(grown.values > 0, grown.values, np.nan), color=COLOURS[0], lw=0.9)
     axis.set_xscale("log")
     axis.set_yscale("log")
+    axis.set_xticks([5, 10, 20, 50], ["5", "10", "20", "50"])
+    axis.set_xticks([], minor=True)
     axis.set_xlabel("epoch")
     axis.set_ylabel("growth since the start")
 
@@ -176,7 +178,7 @@ def first(results: Results, s: Settings) -> Figure:
         for variable, words in (("value_a", "W_V"), ("attention_a", "attention"))
         for training, on in TRAININGS.items()
     ]
-    return picture(results, *shown, width=2.9, height=2.4, columns=2 * len(TRAININGS))
+    return picture(results, *shown, width=3.3, height=2.5, columns=2 * len(TRAININGS))
 
 
 def second(results: Results, s: Settings) -> Figure:
@@ -196,9 +198,8 @@ def second(results: Results, s: Settings) -> Figure:
 
 def late(place: str, variable: str, power: float, axis: Axes, results: Results) -> None:
     """A projection at 50, 100, 200 ... epochs against a power of t."""
-    Power("", measured(place, variable), Scaling("step", power, "t"), "projection").show(
-        axis, doubling(results[place][variable])
-    )
+    rule = Scaling("step", power, "t", side="both" if power else "upper")
+    Power("", measured(place, variable), rule, "projection").show(axis, doubling(results[place][variable]))
 
 
 def _cell(values: np.ndarray) -> str:

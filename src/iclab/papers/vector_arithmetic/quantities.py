@@ -57,6 +57,11 @@ def since_start(data: xr.DataArray) -> xr.DataArray:
     return (data - data.isel(step=0)).isel(step=slice(1, None))
 
 
+def waited(data: xr.DataArray) -> xr.DataArray:
+    """The records from epoch 10 on."""
+    return data.isel(step=np.flatnonzero(data["step"] >= 10))
+
+
 def lifted(growth: xr.DataArray, least: float) -> xr.DataArray:
     """Growth with a floor: what does not grow has an exponent of 0 and not none."""
     return growth.clip(min=least)
@@ -69,7 +74,7 @@ def at_time(data: xr.DataArray, epoch: xr.DataArray) -> xr.DataArray:
 
 def most_mixed(high: xr.DataArray, low: xr.DataArray) -> xr.DataArray:
     """The smaller of two cosines at every record behind the first phase."""
-    return xr.where(high < low, high, low).isel(step=np.flatnonzero(high["step"] >= 10))
+    return waited(xr.where(high < low, high, low))
 
 
 def epoch_of_largest(data: xr.DataArray) -> xr.DataArray:

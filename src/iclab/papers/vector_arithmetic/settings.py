@@ -171,5 +171,5 @@ settings = {
         trend_prompts=250,
     ),
     "quick": Settings(),
-    "paper": Settings(dimension=3000, icl_steps=5000),
+    "paper": Settings(dimension=3000, icl_steps=5000, seeds=6, printed_seeds=2, prompts=2_000, trend_prompts=500),
 }

@@ -49,6 +49,16 @@ def test_the_printed_lower_bound_on_attention_is_negative_at_the_sizes_of_the_si
         assert attention_from_below(y) == pytest.approx(expected) and expected < initial_attention(y)
 
 
+def test_a_cosine_vanishes_where_it_is_below_a_tenth_or_falls_like_the_fourth_root():
+    def over(*values):
+        return xr.DataArray(np.array(values)[:, None], dims=("concepts", "seed"), coords={"concepts": [2, 4, 8]})
+
+    assert of.vanishing(over(0.02, 0.05, 0.05)).values == pytest.approx(0.5)  # small, though it grew
+    assert of.vanishing(over(0.4, 0.3, 0.4 / math.sqrt(2))).values == pytest.approx(1.0)  # the edge of falling
+    assert of.vanishing(over(0.4, 0.3, 0.2)).values == pytest.approx(1 / math.sqrt(2))
+    assert of.vanishing(over(0.3, 0.3, 0.3)).values > 1
+
+
 def records(values, steps):
     return xr.DataArray(np.asarray(values, float), dims=("seed", "step"), coords={"step": steps})
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.authoring import UNIT, Custom, Dots, Expression, Power, Results, Scaling, Table, apply, measured, picture
+from iclab.authoring import UNIT, Custom, Dots, Expression, Power, Results, Scaling, Table, measured, picture
 from iclab.drawing import COLOURS
 from iclab.papers.vector_arithmetic.experiments import KINDS, PAIR_COUNTS, POLYSEMY, SHIFTS
 from iclab.papers.vector_arithmetic.quantities import (
@@ -23,8 +23,7 @@ from iclab.papers.vector_arithmetic.quantities import (
     THETA,
     TRAININGS,
     doubling,
-    largest,
-    stopped,
+    other_direction,
 )
 from iclab.papers.vector_arithmetic.settings import Settings
 from iclab.statistics import interval
@@ -147,11 +146,11 @@ def mixtures(results: Results, s: Settings) -> Figure:
 
 
 def retrieval(results: Results, s: Settings) -> Figure:
-    """(7) over K, with d, K' and N growing along: cosines of h_0 with other directions where training was stopped."""
+    """(7) over K, with d, K' and N growing along: cosines of h_0 with other directions at the end of training."""
     names = {"other a": ("other",), "any b": ("low", "low_other"), "any ν": ("common",)}
     shown = [
-        Power(f"{words} prompts: {u}", apply(largest, *(stopped("sizes", f"{kind}_cos_{n}") for n in cosines)),
-              Scaling("concepts", -0.25, "K"), "|cosine| (largest)")
+        Power(f"{words} prompts: {u}", other_direction(kind, cosines), Scaling("concepts", -0.25, "K"),
+              "|cosine| (largest)")
         for kind, words in PROMPTS.items() for u, cosines in names.items()
     ]  # fmt: skip
     return picture(results, *shown, width=3.3, columns=len(names))

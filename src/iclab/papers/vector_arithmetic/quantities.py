@@ -12,12 +12,12 @@ import math
 import numpy as np
 import xarray as xr
 
-from iclab.authoring import Expression, Reading, apply, log_slope, measured
+from iclab.authoring import Expression, Reading, apply, measured
 
 EPSILON = 0.01
 THETA = 0.1  # Θ(1) and o(1) for cosines and ratios
 SMALL = 0.05  # an error that "generalises" or "converges to zero"; Θ(1) is above it
-FALLING = -0.25  # o(1): an exponent in the size below this; above it, the tolerance of every bound calls it constant
+FALLING = -0.25  # o(1), if not below 0.1: an exponent in K below this; from here to 0.25 every bound calls it constant
 DOUBLING = (50, 100, 200, 400, 800, 1600)  # epochs of the second phase
 TRAININGS = {"qa": "P_QA", "icl": "P_T", "qa-icl": "P_QA^T"}
 HYBRID = {"icl": "P_T", "qa-icl": "P_QA^T"}  # those that mix b in
@@ -117,8 +117,14 @@ def low_level(training: str) -> Expression:
     return last(training, "value_b") / last(training, "value_a")
 
 
-def falling(prompt: str, cosine: str, stage: str) -> Expression:
-    """The exponent in K of a cosine of h_0, with d, K' and N growing along, where each training was stopped or ends."""
-    read = stopped if stage == "stopped" else last
-    low = apply(largest, *(read("sizes", f"{prompt}_{name}") for name in cosine.split("+")))
-    return apply(log_slope, low, "concepts")
+def vanishing(cosine: xr.DataArray) -> xr.DataArray:
+    """o(1) over K: the smaller of the last value over 0.1, and of its ratio to the first over what K^(-1/4) leaves."""
+    first, final = cosine.isel(concepts=0, drop=True), cosine.isel(concepts=-1, drop=True)
+    factor = float(cosine["concepts"][-1] / cosine["concepts"][0])
+    small, fallen = final / THETA, final / first / factor**FALLING
+    return xr.where(small < fallen, small, fallen)
+
+
+def other_direction(prompt: str, names: tuple[str, ...]) -> Expression:
+    """The largest cosine of h_0 with directions of a class, over K, at the end of the short trainings."""
+    return apply(largest, *(last("sizes", f"{prompt}_cos_{name}") for name in names))

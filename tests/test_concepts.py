@@ -99,6 +99,8 @@ def test_qa_icl_prompts_are_sentences_with_labels_and_shorter_ones_are_masked():
 def test_with_several_co_tasks_the_demonstrations_divide_between_them():
     tasks = [int(t) for index in range(40) for t in world(cotasks=2).sample(jax.random.key(index), 0).pattern[:-1:2]]
     assert set(tasks) == {0, 1}
+    one = np.asarray(world(cotasks=2, pairs=7).sample(jax.random.key(0), 0).pattern[:-1:2])
+    assert abs(int((one == 0).sum()) - 3.5) < 1  # by turns
     assert all(int(world(cotasks=2).sample(jax.random.key(i), 0).pattern[-1]) == 0 for i in range(5))
 
 

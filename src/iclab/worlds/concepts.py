@@ -137,9 +137,10 @@ class Concepts(eqx.Module):
         task = (number // 2) % self.concept_count
         demonstrations = 0 if self.kind is Kind.qa else self.maximum_pairs
         words = jax.random.uniform(word_key, (demonstrations + 1, 3, self.concept_count + 1))
-        # Each demonstration takes one of the prompt's co-tasks; the query's is the first of them.
-        chosen = jnp.floor(words[:, 0, -1] * self.cotasks).astype(int).at[-1].set(0)
-        tasks = (task + jnp.minimum(chosen, self.cotasks - 1)) % self.concept_count
+        # The demonstrations take the prompt's co-tasks by turns, from any of them on; the query's is the first.
+        start = jnp.floor(words[0, 0, -1] * self.cotasks).astype(int)
+        chosen = ((start + jnp.arange(demonstrations + 1)) % self.cotasks).at[-1].set(0)
+        tasks = (task + chosen) % self.concept_count
         signs = jnp.where(words[:, 0, :-1] < 0.5, 1.0, -1.0).at[-1, task].set(sign)
         word, label = self._concept_tokens(tasks, signs, words[:, 1, :-1], words[:, 2, :-1])
         if self.kind is Kind.icl:

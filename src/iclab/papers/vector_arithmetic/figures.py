@@ -129,14 +129,14 @@ def shifts(results: Results, s: Settings) -> Figure:
 
 
 def mixtures(results: Results, s: Settings) -> Figure:
-    """Several co-tasks in one prompt: errors by how often words have other concepts, and the mixture in h_0."""
+    """Two co-tasks in one prompt: errors by how often words have other concepts, and the mixture in h_0."""
     error, weight, rest = (measured("mixtures", name) for name in ("error", "weight", "rest"))
     several = dict(cotasks=2, polysemy=0.0)
     panels: Panels = {}
     for kind, words in PROMPTS.items():
         projections = over(weight.sel(kind=kind, **several), "concept", range(s.concepts))
         panels |= {
-            f"{words}: two co-tasks, polysemy × K": (
+            f"{words}: polysemy × K": (
                 "0-1 error", over(error.sel(kind=kind, cotasks=2), "polysemy", POLYSEMY), [SMALL, 1 / (2 * s.concepts)],
             ),
             f"{words}: (8)": ("h_0 on a_k; 0: the query's", projections, [THETA]),

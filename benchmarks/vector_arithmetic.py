@@ -67,7 +67,7 @@ def main() -> None:
     ]
     for kind in map(Kind, arguments.kinds.split(",")):
         compiled, spent, epochs = seconds(kind, arguments.seeds, arguments.only)
-        whole = PROFILES["paper"].record_at(kind)[-1]
+        whole = settings["paper"].record_at(kind)[-1]
         total = spent * whole / epochs
         note = "measured" if epochs == whole else f"estimated from {epochs} epochs"
         lines.append(f"| {kind.value} | {whole} | {compiled:.1f} | {total:.1f} | {note} |")

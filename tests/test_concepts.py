@@ -61,6 +61,33 @@ def test_other_concepts_join_a_word_with_probability_one_over_k():
     assert abs(joined / 600 - 0.5) < 0.08
 
 
+def test_polysemy_is_a_probability_and_0_leaves_the_co_task_alone():
+    for index in range(20):
+        tokens = np.asarray(world(polysemy=0.0).sample(jax.random.key(index), index).tokens())
+        assert np.allclose(tokens @ A[1 - (index // 2) % 2], 0, atol=1e-6)
+    tokens = np.asarray(world(polysemy=1.0).sample(jax.random.key(0), 0).tokens())
+    assert np.all(np.abs(tokens @ A.T) > 0.05)
+    default, same = world(), world(polysemy=0.5)
+    assert default.polysemy == same.polysemy  # 1/K
+
+
+def test_samples_may_be_drawn_as_in_definition_c1_instead_of_by_turns():
+    made = world(Kind.qa, balanced=False)
+    targets = np.asarray(jax.vmap(lambda key: made.sample(key, 0).target)(jax.random.split(jax.random.key(0), 400)))
+    counts = {target: int((targets == target).sum()) for target in (0, 1, 7, 8)}
+    assert sum(counts.values()) == 400 and all(abs(count - 100) < 35 for count in counts.values())
+    by_turns = world(Kind.qa).sample(jax.random.key(7), 3)
+    assert int(by_turns.target) == 8  # the second concept, the second sign
+
+
+def test_with_words_of_several_concepts_a_query_does_not_say_which_of_two_co_tasks_is_meant():
+    # Such a word is equally likely for both: no model is below half its share, 1/(2K).
+    keys, numbers = jax.random.split(jax.random.key(0), 400), jnp.arange(400)
+    queries = jax.vmap(lambda key, number: world(cotasks=2).sample(key, number).tokens()[-1])(keys, numbers)
+    both = np.all(np.abs(np.asarray(queries) @ B.T) > 0.5, axis=1)
+    assert abs(np.mean(both) / 2 - 1 / (2 * 2)) < 0.05
+
+
 def test_qa_icl_prompts_are_sentences_with_labels_and_shorter_ones_are_masked():
     prompt = world(Kind.qa_icl, maximum_pairs=3, pairs=2).sample(jax.random.key(0), 0)
     assert prompt.atoms.shape[0] == 4 * 6 - 1
@@ -72,6 +99,8 @@ def test_qa_icl_prompts_are_sentences_with_labels_and_shorter_ones_are_masked():
 def test_with_several_co_tasks_the_demonstrations_divide_between_them():
     tasks = [int(t) for index in range(40) for t in world(cotasks=2).sample(jax.random.key(index), 0).pattern[:-1:2]]
     assert set(tasks) == {0, 1}
+    one = np.asarray(world(cotasks=2, pairs=7).sample(jax.random.key(0), 0).pattern[:-1:2])
+    assert abs(int((one == 0).sum()) - 3.5) < 1  # by turns
     assert all(int(world(cotasks=2).sample(jax.random.key(i), 0).pattern[-1]) == 0 for i in range(5))
 
 
@@ -83,6 +112,7 @@ def test_with_several_co_tasks_the_demonstrations_divide_between_them():
         (lambda: world(pairs=0), "pairs is 0"),
         (lambda: world(noise_scale=-0.1), "noise_scale is -0.1"),
         (lambda: world(cotasks=3), "cotasks is 3, above the number of concepts 2"),
+        (lambda: world(polysemy=1.5), "polysemy is 1.5"),
     ],
 )
 def test_bad_settings_are_refused(make, sentence):

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from iclab.models.residual_transformer import ResidualTransformer
 from iclab.probes.projections import concept_projections
@@ -27,7 +28,7 @@ def test_a_model_that_passes_only_the_a_of_its_task_retrieves_the_task_vector_an
         prompt = world(Kind.qa).sample(jax.random.key(index), index)
         found = task_vector_cosines(ideal(), prompt)
         assert np.isclose(found["cos_task"], 1, atol=1e-5)
-        assert max(float(found[name]) for name in ("cos_other", "cos_low", "cos_common")) < 1e-5
+        assert max(float(found[name]) for name in ("cos_other", "cos_low", "cos_low_other", "cos_common")) < 1e-5
         wrong.append(float(task_vector_uses(ideal(), prompt)["transfer_error"]))
     assert np.mean(wrong) == 0.0
 
@@ -42,11 +43,37 @@ def test_two_co_tasks_give_a_positive_mixture_of_their_concepts():
     assert np.all(np.mean(weights, axis=0) > 0.2)
 
 
+def test_cosines_are_those_of_the_pooled_value_with_the_dictionary():
+    for index in range(4):
+        prompt, model = world(noise_scale=0.1).sample(jax.random.key(index), index), random_model(1)
+        tokens, task = np.asarray(prompt.tokens(), np.float64), (index // 2) % 2
+        w_q, w_k, w_v = (np.asarray(w, np.float64) for w in jax.tree.leaves(model))
+        scores = tokens[:-1] @ w_k.T @ (w_q @ tokens[-1])
+        pooled = np.exp(scores - scores.max()) @ tokens[:-1]
+        h0 = w_v @ pooled / np.linalg.norm(w_v @ pooled)
+        expected = {
+            "cos_task": A[task] @ h0, "cos_other": abs(A[1 - task] @ h0), "cos_low": abs(B[task] @ h0),
+            "cos_low_other": abs(B[1 - task] @ h0), "cos_common": np.abs(COMMON @ h0).max(),
+        }  # fmt: skip
+        found = task_vector_cosines(model, prompt)
+        assert {name: float(value) for name, value in found.items()} == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_model_that_retrieves_a_mixture_answers_right_where_the_word_says_which_co_task_is_meant():
+    right = []
+    for index in range(40):
+        prompt = world(cotasks=2, pairs=8, polysemy=0.0).sample(jax.random.key(index), index)
+        output, _ = ideal()(prompt)
+        right.append(int(np.argmax(prompt.answers @ output)) == int(prompt.target))
+    assert np.mean(right) > 0.9  # all but prompts whose demonstrations hardly have the query's co-task
+
+
 def test_projections_are_the_bilinear_forms_on_the_dictionary():
     made, model = world(), random_model(2)
     found = concept_projections(model, made)
     w_v, w_q, w_k = (np.asarray(w, np.float64) for w in (model.value_weights, model.query_weights, model.key_weights))
     assert np.isclose(found["value_a"], np.mean([a @ w_v @ a for a in A]), atol=1e-5)
+    assert np.allclose(found["value_low@concept"], [b @ w_v @ b for b in B], atol=1e-5)
     assert np.isclose(found["value_b"], max(abs(b @ w_v @ b) for b in B), atol=1e-5)
     assert np.isclose(found["attention_a"], np.mean([(w_q @ a) @ (w_k @ a) for a in A]), atol=1e-5)
     assert np.isclose(found["attention_common"], np.mean([abs((w_q @ v) @ (w_k @ v)) for v in COMMON]), atol=1e-5)

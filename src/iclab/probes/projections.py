@@ -15,12 +15,15 @@ from iclab.worlds.concepts import Concepts
 
 
 def concept_projections(model: ResidualTransformer, world: Concepts) -> dict[str, Array]:
-    """Means over concepts of the diagonal entries for a, b, ν and the largest cross entries in absolute value."""
+    """Means over concepts of the diagonal entries for a, b, ν and the largest cross entries in absolute value.
+
+    "value_low" is bᵀ W_V b of every concept, with its sign.
+    """
     count = world.concept_count
     rows = jnp.asarray(world.dictionary)[:-1]
     value = rows @ model.value_weights @ rows.T  # [u, u']: uᵀ W_V u'
     attention = (rows @ model.query_weights.T) @ (rows @ model.key_weights.T).T
-    found = {}
+    found = {"value_low@concept": jnp.diagonal(value)[count : 2 * count]}
     for name, matrix in (("value", value), ("attention", attention)):
         diagonal = jnp.diagonal(matrix)
         found[f"{name}_a"] = jnp.mean(diagonal[:count])

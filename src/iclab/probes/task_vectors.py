@@ -23,17 +23,19 @@ def _cosines(vector: Float[Array, " d"], prompt: Prompt, prefix: str) -> dict[st
     count = _concepts(prompt)
     cosine = prompt.dictionary[:-1] @ vector  # rows and vector are unit vectors
     task = prompt.pattern[-1]
-    other = jnp.where(jnp.arange(count) == task, 0.0, jnp.abs(cosine[:count]))
+    own = jnp.arange(count) == task
+    other, other_low = (jnp.where(own, 0.0, jnp.abs(part)) for part in (cosine[:count], cosine[count : 2 * count]))
     return {
         f"{prefix}cos_task": cosine[task],
         f"{prefix}cos_other": jnp.max(other),
         f"{prefix}cos_low": jnp.abs(cosine[count + task]),
+        f"{prefix}cos_low_other": jnp.max(other_low),
         f"{prefix}cos_common": jnp.max(jnp.abs(cosine[2 * count :])),
     }
 
 
 def task_vector_cosines(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
-    """Theorem 3.2: cosines of h_0 with a of the co-task, with other a's, with its b, with common tokens (largest)."""
+    """Theorem 3.2: cosines of h_0 with a and b of the co-task, and the largest with other a's, other b's and ν's."""
     _, trace = model(prompt)
     return _cosines(trace.task_vector, prompt, "")
 

@@ -2,7 +2,7 @@
 
 K high-level concepts a_k, each with a low-level ±b_k, and K' common tokens ν, all orthonormal in R^d. A word is
 x = Σ_{k in X} (0.1 a_k + y_k b_k) + noise, a label y = Σ_{k in Y} (a_k + y_k b_k) + noise, where X and Y contain the
-prompt's co-task and every other concept with probability 1/K (polysemy). Three kinds of prompt:
+prompt's co-task and every other concept with probability 1/K (polysemy; another one on request). Three kinds of prompt:
 
     icl      x_1, y_1, ..., x_J, y_J, x_query
     qa       M common tokens, one of them replaced by a_k at a random place, then the word
@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from iclab.errors import require, require_finite, require_positive
+from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.prompts import Prompt
 
 ANCHOR = 0.1  # x_a: the share of the high-level concept in a word
@@ -47,6 +47,8 @@ class Concepts(eqx.Module):
     | pairs | J, demonstrations in a prompt; traced, at most `maximum_pairs` |
     | common_length | M, common tokens in a QA sentence |
     | cotasks | how many concepts the demonstrations of one prompt share between them (1 in training) |
+    | polysemy | the probability that a word or a label has another concept too; 1/K if none is given |
+    | balanced | whether the number of a prompt decides its co-task and sign; else both are drawn |
     | noise_scale | σ_p |
     """
 
@@ -54,6 +56,8 @@ class Concepts(eqx.Module):
     answers: Float[Any, "*members answers columns"]
     pairs: Int[Any, "*members"]
     cotasks: Int[Any, "*members"]
+    polysemy: Float[Any, "*members"]
+    balanced: Bool[Any, "*members"]
     noise_scale: Float[Any, "*members"]
     kind: Kind = eqx.field(static=True)
     concept_count: int = eqx.field(static=True)
@@ -72,6 +76,8 @@ class Concepts(eqx.Module):
         noise_scale: float,
         maximum_pairs: int | None = None,
         cotasks: int = 1,
+        polysemy: float | None = None,
+        balanced: bool = True,
     ) -> None:
         longest = pairs if maximum_pairs is None else maximum_pairs
         require_positive(pairs=pairs, common_length=common_length, cotasks=cotasks)
@@ -81,7 +87,9 @@ class Concepts(eqx.Module):
             f"common_length is {common_length}, above the number of common tokens {len(common)}: K' >= M is needed.",
         )
         require(cotasks <= len(a), f"cotasks is {cotasks}, above the number of concepts {len(a)}.")
+        shared = 1 / len(a) if polysemy is None else polysemy
         require_finite(noise_scale=noise_scale)
+        require_fraction("polysemy", shared)
         require(noise_scale >= 0, f"noise_scale is {noise_scale}; it must not be negative.")
         rows = np.concatenate([a, b, common])
         orthonormal = np.allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5)
@@ -90,6 +98,8 @@ class Concepts(eqx.Module):
         self.answers = answer_rows(a, b, common).astype(np.float32)
         self.pairs = np.int32(pairs)
         self.cotasks = np.int32(cotasks)
+        self.polysemy = np.float32(shared)
+        self.balanced = np.bool_(balanced)
         self.noise_scale = np.float32(noise_scale)
         self.kind = kind
         self.concept_count = len(a)
@@ -117,16 +127,20 @@ class Concepts(eqx.Module):
         return {"a": rows[:count], "b": rows[count : 2 * count], "nu": rows[2 * count : -1]}
 
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
-        """One prompt; its number decides the query's label sign and co-task by turns, so that a batch is balanced."""
+        """One prompt. Its number decides the query's label sign and co-task by turns, so that a batch is balanced,
+        unless they are drawn as in Definition C.1.
+        """
         word_key, place_key, noise_key = jax.random.split(key, 3)
-        number = jnp.asarray(index)
+        drawn = jax.random.randint(jax.random.fold_in(key, 0), (), 0, 2 * self.concept_count)
+        number = jnp.where(jnp.asarray(self.balanced), jnp.asarray(index), drawn)
         sign = 1.0 - 2.0 * (number % 2)
         task = (number // 2) % self.concept_count
         demonstrations = 0 if self.kind is Kind.qa else self.maximum_pairs
         words = jax.random.uniform(word_key, (demonstrations + 1, 3, self.concept_count + 1))
-        # Each demonstration takes one of the prompt's co-tasks; the query's is the first of them.
-        chosen = jnp.floor(words[:, 0, -1] * self.cotasks).astype(int).at[-1].set(0)
-        tasks = (task + jnp.minimum(chosen, self.cotasks - 1)) % self.concept_count
+        # The demonstrations take the prompt's co-tasks by turns, from any of them on; the query's is the first.
+        start = jnp.floor(words[0, 0, -1] * self.cotasks).astype(int)
+        chosen = ((start + jnp.arange(demonstrations + 1)) % self.cotasks).at[-1].set(0)
+        tasks = (task + chosen) % self.concept_count
         signs = jnp.where(words[:, 0, :-1] < 0.5, 1.0, -1.0).at[-1, task].set(sign)
         word, label = self._concept_tokens(tasks, signs, words[:, 1, :-1], words[:, 2, :-1])
         if self.kind is Kind.icl:
@@ -156,7 +170,7 @@ class Concepts(eqx.Module):
         atoms = jnp.broadcast_to(jnp.arange(2 * count), (len(tasks), 2 * count))
 
         def coefficients(draw: Array, anchor: float) -> Array:
-            present = (own | (draw < 1.0 / count)).astype(float)
+            present = (own | (draw < self.polysemy)).astype(float)
             return jnp.concatenate([anchor * present, signs * present], axis=1)
 
         return (atoms, coefficients(in_word, ANCHOR)), (atoms, coefficients(in_label, 1.0))

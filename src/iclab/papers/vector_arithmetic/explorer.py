@@ -51,7 +51,7 @@ def explorer(lab: Lab) -> xr.Dataset:
     """The training on QA sentences, looked into on ICL prompts at a few moments."""
     s: Settings = lab.settings
     watched = dataclasses.replace(recipe(s, Kind.qa), watched=(world(s, Kind.icl),))
-    return lab.train("explorer", {"qa": watched}, moments(s.steps), (WATCH,), cross_entropy).history
+    return lab.train("explorer", {"qa": watched}, moments(s.steps), (WATCH,), cross_entropy, at_most=s.seeds).history
 
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:

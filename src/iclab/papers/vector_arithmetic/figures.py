@@ -9,11 +9,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab.authoring import UNIT, Custom, Dots, Expression, Results, Table, measured, picture
+from iclab.authoring import UNIT, Custom, Dots, Expression, Power, Results, Scaling, Table, measured, picture
 from iclab.drawing import COLOURS
-from iclab.papers.vector_arithmetic.experiments import KINDS, PAIR_COUNTS, SHIFTS
+from iclab.papers.vector_arithmetic.experiments import KINDS, PAIR_COUNTS, POLYSEMY, SHIFTS
+from iclab.papers.vector_arithmetic.quantities import (
+    DRAWN,
+    EPSILON,
+    FIRST,
+    INSIDE,
+    PRINTED_SIZES,
+    PROMPTS,
+    SMALL,
+    THETA,
+    TRAININGS,
+    doubling,
+    other_direction,
+)
 from iclab.papers.vector_arithmetic.settings import Settings
-from iclab.papers.vector_arithmetic.statements import EPSILON, SMALL, THETA
 from iclab.statistics import interval
 
 WORDS = {
@@ -59,12 +71,12 @@ def dynamics(words: str, trainings: Mapping[str, str]) -> Callable[[Results, Set
     return draw
 
 
-Panels = Mapping[str, tuple[str, Mapping[str, Expression], Sequence[float]]]
+Panels = dict[str, tuple[str, Mapping[str, Expression], Sequence[float]]]
 """By title: the axis, the columns, the rules."""
 
 
 def staged(results: Results, panels: Panels, width: float) -> Figure:
-    """Every seed of the QA-trained model: a row of panels where it was stopped, a second one at the end of training."""
+    """Every seed: a row of panels where each training was stopped, a second one at the end of training."""
     shown = []
     for stage, when in (("stopped", "best t"), ("end", "last t")):
         for title, (y, data, rules) in panels.items():
@@ -73,33 +85,120 @@ def staged(results: Results, panels: Panels, width: float) -> Figure:
     return picture(results, *shown, width=width, columns=len(panels))
 
 
-def over(data: Expression, dim: str, labels: Sequence[str | int]) -> dict[str, Expression]:
+def over(data: Expression, dim: str, labels: Sequence[str | int | float]) -> dict[str, Expression]:
     """One column of a panel for each label."""
-    return {str(label): data.sel(**{dim: label}) for label in labels}
+    return {f"{label:g}" if isinstance(label, float) else str(label): data.sel(**{dim: label}) for label in labels}
 
 
-def uses(results: Results, s: Settings) -> Figure:
-    """Task vector without a query, errors of transferred task vectors and of a static offset, complexity of prompts."""
-    cosines = {"a": "task", "other a": "other", "b": "low", "ν": "common"}
-    errors = {"model": "model_error", "transferred": "transfer_error", "static": "static_error"}
-    panels = {
-        "No query": ("cosine with h_0", {u: measured("uses", f"alone_cos_{n}") for u, n in cosines.items()}, [THETA]),
-        "ICL prompts": ("0-1 error", {of: measured("uses", name) for of, name in errors.items()}, [EPSILON]),
-        "Complexity": ("1/max p", over(measured("uses", "complexity"), "kind", KINDS), []),
+def tests(results: Results, s: Settings) -> Figure:
+    """Errors of all three trained models by one stopping rule; the task vector without a query; complexity."""
+    error, used = measured("tests", "error"), functools.partial(measured, "uses")
+    cosines = {"a": "task", "other a": "other", "b": "low", "other b": "low_other", "ν": "common"}
+    uses = {"model": "model_error", "transferred": "transfer_error", "static": "static_error"}
+    trainings = {on: training for training, on in TRAININGS.items()}
+    panels: Panels = {
+        f"{words} prompts": (
+            "0-1 error",
+            {on: error.sel(kind=kind, training=of) for on, of in trainings.items()},
+            [SMALL],
+        )
+        for kind, words in PROMPTS.items()
     }
-    return staged(results, panels, 3.6)
+    complexity = measured("tests", "complexity").sel(training="qa")
+    panels |= {
+        "No query": ("cosine with h_0", {u: used(f"alone_cos_{n}") for u, n in cosines.items()}, [THETA]),
+        "P_QA, ICL prompts": ("0-1 error", {of: used(name) for of, name in uses.items()}, [EPSILON]),
+        "P_QA, complexity": ("1/max p", over(complexity, "kind", KINDS), []),
+    }
+    return staged(results, panels, 3.1)
 
 
 def shifts(results: Results, s: Settings) -> Figure:
-    """Errors of the QA-trained model on shifted dictionaries and other lengths, and the mixture of two co-tasks."""
-    several, mixture = measured("prompts", "cotasks_error"), measured("prompts", "weight").sel(cotasks=2)
-    panels = {
-        "Dictionaries": ("0-1 error", over(measured("shifts", "error"), "shift", SHIFTS), [SMALL]),
-        "Pairs in a prompt": ("0-1 error", over(measured("prompts", "error"), "pairs", PAIR_COUNTS), [SMALL]),
-        "Co-tasks": ("0-1 error", over(several, "cotasks", (1, 2)), [SMALL]),
-        "(8): two co-tasks": ("h_0 on a_k; 0: the query's", over(mixture, "concept", range(s.concepts)), [THETA]),
-    }
-    return staged(results, panels, 3.0)
+    """Errors of the QA-trained model on shifted dictionaries, other lengths and other sets of concepts."""
+    shifted, lengths, mixed = (measured(name, "error") for name in ("shifts", "lengths", "mixtures"))
+    panels: Panels = {}
+    for kind, words in PROMPTS.items():
+        panels |= {
+            f"{words}: dictionaries": ("0-1 error", over(shifted.sel(kind=kind), "shift", SHIFTS[kind]), [SMALL]),
+            f"{words}: J": ("0-1 error", over(lengths.sel(kind=kind), "pairs", PAIR_COUNTS[kind]), [SMALL]),
+            f"{words}: polysemy × K": (
+                "0-1 error", over(mixed.sel(kind=kind, cotasks=1), "polysemy", POLYSEMY), [SMALL],
+            ),
+        }  # fmt: skip
+    return staged(results, panels, 2.6)
+
+
+def mixtures(results: Results, s: Settings) -> Figure:
+    """Two co-tasks in one prompt: errors by how often words have other concepts, and the mixture in h_0."""
+    error, weight, rest = (measured("mixtures", name) for name in ("error", "weight", "rest"))
+    several = dict(cotasks=2, polysemy=0.0)
+    panels: Panels = {}
+    for kind, words in PROMPTS.items():
+        projections = over(weight.sel(kind=kind, **several), "concept", range(s.concepts))
+        panels |= {
+            f"{words}: polysemy × K": (
+                "0-1 error", over(error.sel(kind=kind, cotasks=2), "polysemy", POLYSEMY), [SMALL, 1 / (2 * s.concepts)],
+            ),
+            f"{words}: (8)": ("h_0 on a_k; 0: the query's", projections, [THETA]),
+            f"{words}: outside the a's": ("share of ‖h_0‖²", {"two co-tasks": rest.sel(kind=kind, **several)}, [0.5]),
+        }  # fmt: skip
+    return staged(results, panels, 2.8)
+
+
+def retrieval(results: Results, s: Settings) -> Figure:
+    """(7) over K, with d, K' and N growing along: cosines of h_0 with other directions at the end of training."""
+    names = {"other a": ("other",), "any b": ("low", "low_other"), "any ν": ("common",)}
+    shown = [
+        Power(f"{words} prompts: {u}", other_direction(kind, cosines), Scaling("concepts", -0.25, "K"),
+              "|cosine| (largest)")
+        for kind, words in PROMPTS.items() for u, cosines in names.items()
+    ]  # fmt: skip
+    return picture(results, *shown, width=3.3, columns=len(names))
+
+
+def growth(training: str, reading: str, variable: str, axis: Axes, results: Results) -> None:
+    """Every seed's growth since initialisation along training, both axes logarithmic."""
+    data = results[f"{training}@{reading}"][variable]
+    grown = (data - data.isel(step=0)).isel(step=slice(1, None)).transpose("step", "seed")
+    axis.plot(grown["step"], np.where(grown.values > 0, grown.values, np.nan), color=COLOURS[0], lw=0.9)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xticks([5, 10, 20, 50], ["5", "10", "20", "50"])
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel("epoch")
+    axis.set_ylabel("growth since the start")
+
+
+def first(results: Results, s: Settings) -> Figure:
+    """Lemmas 4.1 and 4.2, until T_1: growth of aᵀW_V a (linear?) and of (W_Q a)ᵀ(W_K a) (square?), by setting."""
+    shown = [
+        Custom(f"{words}, {on}: {name}", (f"{training}@{name}",), functools.partial(growth, training, name, variable))
+        for name in (PRINTED_SIZES.name, FIRST.name, DRAWN.name)
+        for variable, words in (("value_a", "W_V"), ("attention_a", "attention"))
+        for training, on in TRAININGS.items()
+    ]
+    return picture(results, *shown, width=3.3, height=2.5, columns=2 * len(TRAININGS))
+
+
+def second(results: Results, s: Settings) -> Figure:
+    """Lemmas 4.3 and F.8: aᵀW_V a against √t, and the largest other projection; below inside Condition 3.1."""
+    shown = [
+        Custom(
+            f"{words}{where}", (f"{training}{place}",), functools.partial(late, f"{training}{place}", variable, power)
+        )
+        for place, where in (("", ""), (f"@{INSIDE.name}", ", inside"))
+        for training, variable, power, words in (
+            *((training, "value_a", 0.5, f"aᵀW_V a, {on}") for training, on in TRAININGS.items()),
+            ("qa", "value_cross", 0.0, "other projections, P_QA"),
+        )
+    ]
+    return picture(results, *shown, width=3.2, columns=len(TRAININGS) + 1)
+
+
+def late(place: str, variable: str, power: float, axis: Axes, results: Results) -> None:
+    """A projection at 50, 100, 200 ... epochs against a power of t."""
+    rule = Scaling("step", power, "t", side="both" if power else "upper")
+    Power("", measured(place, variable), rule, "projection").show(axis, doubling(results[place][variable]))
 
 
 def _cell(values: np.ndarray) -> str:
@@ -128,7 +227,11 @@ figures = {
         "Training on QA sentences, below with the printed steps", {"qa": "3", "printed": "3, printed steps "}
     ),
     "fig4": dynamics("Training on QA-ICL prompts", {"qa-icl": "4"}),
-    "uses": uses,
+    "retrieval": retrieval,
+    "tests": tests,
     "shifts": shifts,
+    "mixtures": mixtures,
+    "first": first,
+    "second": second,
 }
 tables = {"stopping": stopping}

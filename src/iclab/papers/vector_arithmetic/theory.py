@@ -17,6 +17,9 @@ Where the paper disagrees with itself:
 - Lemma 4.3's lower bound on attention saturates (its exponent is -1/t) and is not a power law: not given.
 - Theorem 3.2 says t = Ω(T_1), Proposition 3.3 t = O(T*), "there exists t": T_1 is taken as the time needed for the
   first, T* as the time within which the second happens.
+- Proposition 3.4 asks for Σ|X|, Σ|Y| = o(J/10), but every word and label has one concept at least, so that the sums are
+  J at least. What is asked is that other concepts than the co-tasks are rare.
+- Section 4.2 ends with "the components ±b remain negligible" for P_T and P_QA^T; (13) and Theorem 3.2 say the opposite.
 """
 
 from __future__ import annotations

@@ -81,8 +81,9 @@ def test_what_is_chosen_is_chosen_on_held_out_queries(small_run):
     along = data["held_along"].mean(("task", "held"))
     assert float(data["geometry_place"]) == 1 + int(along.values[1:].argmax())
     inside = small_run.results["language-model/one-place"]
-    share = inside["held_switch"].mean("held")
-    assert (share.sel(every=inside["geometry_place"]) == share.isel(every=slice(1, None)).max("every")).all()
+    lead = inside["held_lead"].mean("held")
+    margin = np.minimum(-lead.sel(side="before"), lead.sel(side="behind")).isel(every=slice(1, None))
+    assert (margin.sel(every=inside["geometry_place"]) == margin.max("every")).all()
     held = (1 / (1 + inside["held_rank"])).mean("held")
     assert (held.sel(block=inside["start"]) == held.max("block")).all()
 

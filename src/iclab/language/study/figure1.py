@@ -45,12 +45,16 @@ LATER = "The readings mlp and one-place were added when the others had been answ
 WORD = "x, y: the stream at a word alone on its line, coordinates centred and scaled; layer chosen on held-out pairs"
 HERE = (
     "one-place, mlp: o is the mean over held-out prompts, as with a prompt's own x + o = y is an identity; block "
-    "chosen for each task on held-out prompts: where most turn from the query's word to the answer; one-place is asked "
+    "chosen for each task on held-out prompts: where the query's word turns into the answer; one-place is asked "
     "against another task's o only, and against the same network with shuffled weights, as networks with random "
     "weights pass the rest: o has much that is the same in every prompt"
 )
 LEARNED = "more than with shuffled weights"
 NEW = "Written after the answers of the other statements on Figure 1 were known, and before its own first run."
+BLOCK = (
+    "How the block is chosen was changed before that run, when a trial of four prompts per task had shown that the "
+    "share of held-out prompts that turn, as first written, chooses by chance; now it is the mean lead."
+)
 
 
 def vectors(name: str, **at: str) -> Expression:
@@ -199,7 +203,7 @@ statements = [
               apply(by_mlps, lead("before"), lead("behind")), FREE),
          more("answer minus query's word with o of other prompts, minus with another task's",
               moved.sel(vector="own") - moved.sel(vector="other task"), FREE)),
-        (TASKS, CAPITAL, KNOWN), figure="one_place", ours=(HERE,), beyond=True, afterwards=NEW,
+        (TASKS, CAPITAL, KNOWN), figure="one_place", ours=(HERE,), beyond=True, afterwards=f"{NEW} {BLOCK}",
     ),
     Statement(
         "fig1-mlp", "Beyond: vector-arithmetic, Figure 1 and Proposition 3.3, after Merullo et al. (2024)",

@@ -6,7 +6,7 @@ MLP adds, and y = x + o the stream behind it. With the prompt's own o this is an
 than x does: no model can fail either. So what can be false is asked.
 
 Decoded by the model's own head, x says the query's word and y the answer. The block is chosen for each task on
-held-out prompts: where most of them have the query's word ahead of the answer before the MLP and behind it no more.
+held-out prompts: where on average the query's word is ahead of the answer before the MLP and the answer behind it.
 The o of other prompts (their mean, over held-out ones) does the same to x, and another task's does not. Prompts from
 which o is taken and prompts that are tested demonstrate no example in common. Still, languages are answers more than
 once, and a network with random weights, too, has an o that is nearer to its own task's prompts, by the words that it
@@ -75,7 +75,7 @@ def one_place(lab: Lab) -> xr.Dataset:
     axes |= {"vector": VECTORS, "cosine": COSINES, "kind": KINDS, "axis": range(3)}
     variables = dict.fromkeys(("asked", "known"), "task prompt")
     variables |= dict.fromkeys(("logits", "ranks"), "side word task prompt every")
-    variables |= {"held_switch": "task held every", "moved": "vector task prompt"}
+    variables |= {"held_lead": "side task held every", "moved": "vector task prompt"}
     variables |= dict.fromkeys(("cosines", "word_cosines", "shuffled_cosines"), "cosine task prompt every")
     variables |= {"geometry_place": "task", "word_place": "", "points": "task prompt kind axis"}
     variables |= {"plain_rank": "text task prompt", "copied_rank": "text task prompt", "start": "text span task"}
@@ -87,10 +87,10 @@ def one_place(lab: Lab) -> xr.Dataset:
         held, test = inside(one, found, True), inside(one, found, False)
         lab.report("language-model: before and behind MLPs", 0.4)
         vectors = task_updates(one, found, held)
-        switch = (held.lead(0) < 0) & (held.lead(1) > 0)
-        place = np.array([applied(*own) for own in zip(switch, held.lead(1) - held.lead(0), strict=True)])
+        leads = held.lead(0), held.lead(1)
+        place = np.array([applied(*own) for own in zip(*leads, strict=True)])
         here = _inside_one_block(one, found, held, test, vectors, place)
-        return {"held_switch": switch} | here | _elsewhere(lab, one, found, np.array(blocks), vectors)
+        return {"held_lead": leads} | here | _elsewhere(lab, one, found, np.array(blocks), vectors)
 
     return recorded(lab, axes, variables, compute).assign_coords(named(found, s.prompts))
 
@@ -144,15 +144,15 @@ def task_updates(one: Bench, found: Sequence[Task], held: Shown) -> dict[str, np
     return dict(zip(VECTORS, (own, other, unpaired, (noise * size).astype(np.float32), none), strict=True))
 
 
-def applied(switch: np.ndarray, gain: np.ndarray) -> int:
-    """The place of the MLP that turns most held-out prompts from the query's word to the answer; among equals, the one
-    that gives the answer most (both prompt × place).
+def applied(before: np.ndarray, behind: np.ndarray) -> int:
+    """The place whose MLP turns the query's word into the answer, by the answer's lead before and behind every MLP
+    (prompt × place): on average the query's word is ahead before it and the answer behind it, both as far as possible.
 
-    >>> applied(np.array([[0, 1, 0, 1], [0, 0, 0, 0]]), np.array([[0, 1.0, 9.0, 2.0], [0, 0, 0, 0]]))
-    3
+    >>> applied(np.array([[0.0, -1.0, -3.0, 2.0]]), np.array([[0.0, -2.0, 1.0, 9.0]]))
+    2
     """
-    share, gains = switch.mean(0), gain.mean(0)
-    return max(range(1, len(share)), key=lambda place: (share[place], gains[place]))
+    margin = np.minimum(-before.mean(0), behind.mean(0))
+    return 1 + int(margin[1:].argmax())
 
 
 def _inside_one_block(

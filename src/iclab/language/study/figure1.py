@@ -29,12 +29,7 @@ TEXT_WORDS = {
     "repeated": "a text that repeats the query between other words, as Merullo et al. have it",
     "bare": "the query and the separator",
 }
-SPAN_WORDS = {"onwards": "in all blocks from one on, as they do", "once": "in one block"}
-IN_TEXTS = tuple(
-    Reading(f"{text},{span}", f"{why}; {where}", at={"text": text, "span": span})
-    for text, why in TEXT_WORDS.items()
-    for span, where in SPAN_WORDS.items()
-)
+IN_TEXTS = tuple(Reading(text, why, at={"text": text}) for text, why in TEXT_WORDS.items())
 IN_TEXTS_KNOWN = Reading("known", f"{KNOWN.why}; {IN_TEXTS[0].why}", IN_TEXTS[0].at, KNOWN.variables)
 
 FIG1 = (

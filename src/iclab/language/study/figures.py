@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from iclab.authoring import UNIT, Custom, Lines, Results, apply, measured, picture, threshold
 from iclab.drawing import COLOURS
 from iclab.expressions import Expression
-from iclab.language.study.figure1 import FIGURE_TASK, SPAN_WORDS, TEXT_WORDS, inside, reciprocal, vectors
+from iclab.language.study.figure1 import FIGURE_TASK, inside, reciprocal, vectors
 from iclab.language.study.geometry import KINDS
 from iclab.language.study.labels import ORDERS, PLACEMENTS, RULES
 from iclab.language.study.parts import log_rank
@@ -33,6 +33,7 @@ READ = {
     "another query": "another's",
     "another answer": "its answer",
 }
+TITLES = {"repeated": "a text that repeats the query", "bare": "the query and the separator"}
 ACCURACY: dict[str, Any] = {"y": "accuracy", "bounds": UNIT, "limits": (-0.02, 1.02)}
 CONTEXTS = {"none": "no vector", "demonstrations": "demonstrations", "shuffled labels": "shuffled answers"}
 
@@ -163,10 +164,10 @@ def one_place(results: Results, s: Settings) -> Figure:
     return figure
 
 
-def _texts(axis: Axes, results: Results, text: str, span: str) -> None:
+def _texts(axis: Axes, results: Results, text: str) -> None:
     own = results["one-place"].sel(text=text)
     bars = {"as it is": own["plain_rank"]}
-    bars |= {name: own["answer_rank"].sel(span=span, vector=name) for name in own["vector"].values}
+    bars |= {name: own["answer_rank"].sel(vector=name) for name in own["vector"].values}
     for number, part in enumerate(bars.values()):
         mean, low, high = (float(value) for value in band(together(reciprocal(part)), UNIT, "prompt"))
         axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
@@ -176,12 +177,8 @@ def _texts(axis: Axes, results: Results, text: str, span: str) -> None:
 
 def mlp(results: Results, s: Settings) -> Figure:
     """The answer's reciprocal rank in texts that say nothing of the task, with o in the stead of what MLPs add."""
-    shown = [
-        Custom(f"{text}, {span}", ("one-place",), functools.partial(_texts, text=text, span=span))
-        for text in TEXT_WORDS
-        for span in SPAN_WORDS
-    ]
-    return picture(results, *shown, columns=2, width=4.6)
+    shown = (Custom(words, ("one-place",), functools.partial(_texts, text=text)) for text, words in TITLES.items())
+    return picture(results, *shown, width=4.6)
 
 
 def attention(results: Results, s: Settings) -> Figure:

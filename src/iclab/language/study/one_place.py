@@ -36,7 +36,6 @@ from iclab.language.words import WORD_TASKS, Example, Task, examples, generator
 SIDES = ("before", "behind")  # the MLP
 WORDS = ("query", "answer", "another query", "another answer")
 TEXTS = ("repeated", "bare")
-SPANS = ("onwards", "once")  # from a block to the last, or in that block only
 VECTORS = ("own", "other task", "shuffled labels", "random", "nothing")
 AROUND = 3  # words between two of the query in a text that repeats it
 HELD = 8  # at most so many held-out prompts, as they have half of the held-out examples
@@ -65,21 +64,21 @@ def one_place(lab: Lab) -> xr.Dataset:
     one = bench(lab.settings)
     s, depth = one.settings, one.model.depth
     found = tasks(one, WORD_TASKS, WORD_TESTS)
-    blocks = sorted({*range(1, depth + 1, s.place_stride), depth})
+    blocks = sorted({*range(1, depth + 1, 2 * s.place_stride), depth})
     axes: dict[str, Any] = {
         "task": WORD_TASKS,
         "prompt": range(s.prompts),
         "held": range(min(HELD, s.held_out_prompts)),
     }
-    axes |= {"every": range(depth + 1), "block": blocks, "side": SIDES, "word": WORDS, "text": TEXTS, "span": SPANS}
+    axes |= {"every": range(depth + 1), "block": blocks, "side": SIDES, "word": WORDS, "text": TEXTS}
     axes |= {"vector": VECTORS, "cosine": COSINES, "kind": KINDS, "axis": range(3)}
     variables = dict.fromkeys(("asked", "known"), "task prompt")
     variables |= dict.fromkeys(("logits", "ranks"), "side word task prompt every")
     variables |= {"held_lead": "side task held every", "moved": "vector task prompt"}
     variables |= dict.fromkeys(("cosines", "word_cosines", "shuffled_cosines"), "cosine task prompt every")
     variables |= {"geometry_place": "task", "word_place": "", "points": "task prompt kind axis"}
-    variables |= {"plain_rank": "text task prompt", "copied_rank": "text task prompt", "start": "text span task"}
-    variables |= {"held_rank": "text span task held block", "answer_rank": "text span vector task prompt"}
+    variables |= {"plain_rank": "text task prompt", "start": "text task"}
+    variables |= {"held_rank": "text task held block", "answer_rank": "text vector task prompt"}
 
     def compute() -> Found:
         if not one.model.has_attention:  # a Mamba's block has no MLP
@@ -186,28 +185,21 @@ def _inside_one_block(
 def _elsewhere(
     lab: Lab, one: Bench, found: list[Task], blocks: np.ndarray, vectors: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The answer's rank in texts without the task, with o in the stead of what MLPs add from a block on, or there."""
+    """The answer's rank in texts without the task, with o in the stead of what MLPs add from a block on."""
     test, held = _queries(one, found, False), _queries(one, found, True)
-    names = ("plain_rank", "copied_rank", "start", "held_rank", "answer_rank")
-    result: dict[str, list] = {name: [] for name in names}
-    for text in TEXTS:
+    result: dict[str, list] = {name: [] for name in ("plain_rank", "start", "held_rank", "answer_rank")}
+    for number, text in enumerate(TEXTS):
+        lab.report(f"language-model: MLP outputs of other prompts, {text}", 0.6 + 0.2 * number)
         prompts, choices = texts(one, found, test, text), texts(one, found, held, text)
-        right, copied = one.targets(sum(test, ())), [one.token(query[0]) for own in test for query in own]
-        plain = one.model.ask(prompts, right)
-        result["plain_rank"].append(plain.rank.reshape(len(found), -1))
-        result["copied_rank"].append(one.model.ask(prompts, copied).rank.reshape(len(found), -1))
-        for name in names[2:]:
-            result[name].append([])
-        for span in SPANS:
-            lab.report(f"language-model: MLP outputs of other prompts, {text}, {span}", 0.7)
-            ranks = np.stack(
-                [_with(one, held, choices, vectors["own"], np.full(len(found), block), span)[0] for block in blocks], -1
-            )
-            start = blocks[(1 / (1 + ranks)).mean(1).argmax(-1)]
-            answers = [_with(one, test, prompts, vectors[name], start, span) for name in VECTORS]
-            require_effect("an MLP's output replaced", plain.log_probability.reshape(len(found), -1), answers[0][1])
-            for name, part in zip(names[2:], (start, ranks, [rank for rank, _ in answers]), strict=True):
-                result[name][-1].append(part)
+        plain = one.model.ask(prompts, one.targets(sum(test, ())))
+        tried = [_with(one, held, choices, vectors["own"], np.full(len(found), block))[0] for block in blocks]
+        ranks = np.stack(tried, axis=-1)
+        start = blocks[(1 / (1 + ranks)).mean(1).argmax(-1)]
+        answers = [_with(one, test, prompts, vectors[name], start) for name in VECTORS]
+        require_effect("an MLP's output replaced", plain.log_probability.reshape(len(found), -1), answers[0][1])
+        parts = plain.rank.reshape(len(found), -1), start, ranks, [rank for rank, _ in answers]
+        for name, part in zip(result, parts, strict=True):
+            result[name].append(part)
     return result
 
 
@@ -234,14 +226,12 @@ def _with(
     prompts: Sequence[Sequence[int]],
     vectors: np.ndarray,
     start: np.ndarray,
-    span: str,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The answer's rank and log-probability (task × prompt) with each task's vector of its block `start`, there or from
-    there on.
+    """The answer's rank and log-probability (task × prompt) with each task's vector of its block `start` from there
+    on.
     """
     own = np.repeat(np.arange(len(queries)), len(queries[0]))
-    block = np.arange(1, one.model.depth + 1)
-    where = block == start[own, None] if span == "once" else block >= start[own, None]
+    where = np.arange(1, one.model.depth + 1) >= start[own, None]
     edit = Updated(where, vectors[own, start[own]])
     answers = one.model.ask(prompts, one.targets([query for row in queries for query in row]), edit=edit)
     return answers.rank.reshape(len(queries), -1), answers.log_probability.reshape(len(queries), -1)

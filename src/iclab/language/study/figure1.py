@@ -47,9 +47,9 @@ HERE = (
 LEARNED = "more than with shuffled weights"
 NEW = "Written after the answers of the other statements on Figure 1 were known, and before its own first run."
 FEW = (
-    "eight held-out prompts choose the block; a trial with 12 tested prompts per task had block 25 for capitals and early "
-    "ones for others, whose words turn in 26 to 28 on the tested prompts (languages nowhere): the answer over all tasks "
-    "hangs on this choice, that for capitals does not"
+    "eight held-out prompts choose the block; in a trial with 12 tested prompts per task that was block 25 for "
+    "capitals and an early one for most others, whose words turn in 26 to 28 on the tested prompts (languages "
+    "nowhere): the answer over all tasks hangs on this choice, that for capitals does not"
 )
 BLOCK = (
     "How the block is chosen was changed before that run, when a trial of four prompts per task had shown that the "

@@ -172,6 +172,70 @@ def test_pruning_nothing_changes_nothing_and_pruning_all_is_a_network_without_ml
     assert np.abs(transformer.ask(lines, targets, edit=edits.Pruned(one)).log_probability - plain).max() > 1e-5
 
 
+def test_what_an_mlp_adds_is_the_step_from_the_stream_before_it_to_that_behind_it(transformer):
+    lines, _ = some(transformer)
+    behind, added = edits.updates(transformer, lines)
+    np.testing.assert_array_equal(behind, transformer.states(lines))
+    assert added.shape == behind.shape and not added[:, 0].any()
+    name = "post_attention_layernorm" if transformer.name == "llama" else "ln_2"
+    seen = []
+    handles = [
+        getattr(block, name).register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0][0, -1].numpy()))
+        for block in transformer.blocks
+    ]
+    with torch.inference_mode():
+        for line in lines:
+            transformer.core(torch.as_tensor([line]))
+    for handle in handles:
+        handle.remove()
+    expected = np.reshape(seen, (len(lines), transformer.depth, transformer.width))
+    np.testing.assert_allclose((behind - added)[:, 1:], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_vector_in_the_stead_of_what_an_mlp_adds_acts_there_and_on_its_own_rows(transformer):
+    lines, targets = some(transformer)
+    plain, (behind, added) = transformer.ask(lines, targets).log_probability, edits.updates(transformer, lines)
+    second = np.tile(np.arange(3) == 1, (len(lines), 1))
+    back = transformer.ask(lines, targets, edit=edits.Updated(second, added[:, 2])).log_probability
+    np.testing.assert_allclose(back, plain, rtol=1e-5, atol=1e-5)
+    only = second & (np.arange(len(lines)) % 2 == 0)[:, None]
+    moved = transformer.states(lines, edit=edits.Updated(only, np.zeros((len(lines), transformer.width))))
+    np.testing.assert_allclose(moved[::2, 2], (behind - added)[::2, 2], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(moved[1::2], behind[1::2])
+    np.testing.assert_array_equal(moved[:, :2], behind[:, :2])
+    assert np.abs(moved[::2, 3] - behind[::2, 3]).max() > 1e-2
+
+
+def test_decoding_behind_the_last_block_gives_the_answer_and_elsewhere_norm_and_head(model):
+    lines, targets = some(model)
+    streams, answers = model.states(lines), model.ask(lines, targets, [[target, 1] for target in targets])
+    tokens = np.array([[target, 1] for target in targets])
+    logits, ranks = model.decode(streams[:, -1], tokens)
+    np.testing.assert_allclose(logits, answers.choices, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(ranks[:, 0], answers.rank)
+    state = streams[:, 1].astype(float)
+    if model.name == "gpt2":
+        state = state - state.mean(1, keepdims=True)
+    state = state / np.sqrt((state**2).mean(1, keepdims=True) + 1e-6)  # gains are 1 and biases 0 in a fresh network
+    expected = state @ model.network.get_output_embeddings().weight.numpy().astype(float).T
+    logits, ranks = model.decode(streams[:, 1], tokens)
+    np.testing.assert_allclose(logits, np.take_along_axis(expected, tokens, 1), rtol=1e-3, atol=1e-3)
+    assert (ranks[:, 0] == (expected > expected[np.arange(6), targets][:, None]).sum(1)).mean() > 0.8
+
+
+def test_shuffled_weights_are_the_same_numbers_in_another_order_and_leave_the_model_as_it_was(model):
+    lines, targets = some(model)
+    plain = model.ask(lines, targets).log_probability
+    blank = edits.shuffled(model)
+    for given, mixed in zip(model.network.parameters(), blank.network.parameters(), strict=True):
+        torch.testing.assert_close(given.flatten().sort().values, mixed.flatten().sort().values, rtol=0, atol=0)
+        assert torch.equal(given, mixed) == (given.ndim == 1)
+    np.testing.assert_array_equal(model.ask(lines, targets).log_probability, plain)
+    found = blank.ask(lines, targets).log_probability
+    assert np.abs(found - plain).min() > 0
+    np.testing.assert_array_equal(edits.shuffled(model).ask(lines, targets).log_probability, found)
+
+
 def test_a_neurons_size_is_the_product_of_its_norms_and_its_activity_a_mean_over_tokens(transformer):
     neurons = edits.mlps(transformer)[1]
     if transformer.name == "llama":

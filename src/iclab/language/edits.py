@@ -1,4 +1,5 @@
-"""Changes inside a network: a vector put into the residual stream, MLP neurons switched off.
+"""Changes inside a network: a vector put into the residual stream, or in the stead of what an MLP adds to it; MLP
+neurons switched off; weights shuffled.
 
 An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand
 whether it acted (`iclab.language.study.interventions`), and the tests ask models made for it.
@@ -6,6 +7,7 @@ whether it acted (`iclab.language.study.interventions`), and the tests ask model
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -44,6 +46,34 @@ class Patch:
                 return (state, *output[1:]) if isinstance(output, tuple) else state
 
             handles.append(model.places[place].register_forward_hook(change))
+        return handles
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Updated:
+    """A vector at each prompt's last token in the stead of what MLPs add there: `blocks` is prompt × block, True where
+    that happens, and `vectors` is by prompt.
+    """
+
+    blocks: np.ndarray
+    vectors: np.ndarray
+
+    def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
+        """One hook behind each MLP that one of these rows names."""
+        import torch
+
+        handles = []
+        for number, neurons in enumerate(mlps(model)):
+            own = np.flatnonzero(self.blocks[rows, number])
+            which, values = torch.as_tensor(own), torch.as_tensor(self.vectors[rows[own]], dtype=torch.float32)
+
+            def change(module: Any, inputs: Any, output: Any, which: Any = which, values: Any = values) -> Any:
+                output = output.clone()
+                output[which, last[which]] = values
+                return output
+
+            if len(own):
+                handles.append(neurons.outgoing.register_forward_hook(change))
         return handles
 
 
@@ -140,6 +170,41 @@ def activity(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> np.ndarr
 
     model.states(prompts, edit=Watch())
     return np.stack(sums) / seen
+
+
+def updates(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """At each prompt's last token, the stream at every place and what an MLP added to it there (nothing at place 0):
+    twice prompt × place × coordinate. The first minus the second is the stream before the MLP.
+    """
+    found = mlps(model)
+    added = np.zeros((len(prompts), model.depth + 1, model.width), np.float32)
+
+    @dataclasses.dataclass(frozen=True)
+    class Watch:
+        def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
+            def keep(place: int, output: Any) -> None:
+                added[rows, place] = output[np.arange(len(rows)), last].numpy()
+
+            return [
+                neurons.outgoing.register_forward_hook(lambda module, inputs, output, p=number + 1: keep(p, output))
+                for number, neurons in enumerate(found)
+            ]
+
+    return model.states(prompts, edit=Watch()), added
+
+
+def shuffled(model: LanguageModel) -> LanguageModel:
+    """The same network with the numbers of every weight matrix in random order: it knows nothing. Gains and biases
+    stay, so that sizes do.
+    """
+    import torch
+
+    network, random = copy.deepcopy(model.network), torch.Generator().manual_seed(0)
+    for weight in network.parameters():
+        if weight.ndim > 1:
+            order = torch.randperm(weight.numel(), generator=random)
+            weight.data = weight.data.flatten()[order].reshape(weight.shape)
+    return LanguageModel(model.name, network, model.tokenizer)
 
 
 def keep_all_but(scores: np.ndarray, rate: float, largest: bool = False) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from iclab.errors import InputError, require
 
 TOKENS_AT_ONCE = 2048  # padded tokens of a batch: enough to keep two cores busy, small enough for a laptop
+ROWS_AT_ONCE = 256  # residual streams that are decoded together: each gives a number for every token
 
 
 @runtime_checkable
@@ -177,6 +178,33 @@ class LanguageModel:
                 for handle in handles:
                     handle.remove()
         return found
+
+    def decode(self, streams: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the model's own head makes of residual streams (row × coordinate): logit and rank (0: first) of tokens
+        (row × token). Behind the last block that is its answer.
+        """
+        import torch
+
+        head = self.network.get_output_embeddings()
+        logits, ranks = np.zeros(tokens.shape), np.zeros(tokens.shape)
+        for begin in range(0, len(streams), ROWS_AT_ONCE):
+            rows = slice(begin, begin + ROWS_AT_ONCE)
+            with torch.inference_mode():
+                found = head(self._last_norm(torch.as_tensor(streams[rows], dtype=torch.float32)))
+                own = found.gather(1, torch.as_tensor(tokens[rows]))
+                logits[rows] = own.numpy()
+                for column in range(tokens.shape[1]):
+                    ranks[rows, column] = (found > own[:, column, None]).sum(1).numpy()
+        return logits, ranks
+
+    @functools.cached_property
+    def _last_norm(self) -> Any:
+        """The normalisation between the last block and the head."""
+        inside = {module for block in self.blocks for module in block.modules()}
+        outside = [module for module in self.core.modules() if module not in inside]
+        norms = [module for module in outside if getattr(getattr(module, "weight", None), "ndim", 0) == 1]
+        require(len(norms) >= 1, f"model={self.name}: no normalisation was found behind its blocks.")
+        return norms[-1]
 
     def attention(self, prompts: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Where each prompt's last token looks, per prompt: block × head × token."""

@@ -5,7 +5,7 @@ It needs the extra `llm`. Figure 1 of vector-arithmetic is about such a model; n
 
 from iclab.authoring import Experiment
 from iclab.language.loading import INSTALL, missing
-from iclab.language.study import interventions, labels, steps, task_vectors
+from iclab.language.study import interventions, labels, one_place, steps, task_vectors
 from iclab.language.study.figures import figures
 from iclab.language.study.settings import Settings, check, settings, unstated
 from iclab.language.study.statements import statements
@@ -18,6 +18,7 @@ unit = "prompt"
 experiments = {
     "controls": Experiment(interventions.controls, cost=20),
     "task-vectors": Experiment(task_vectors.task_vectors, cost=70),
+    "one-place": Experiment(one_place.one_place, cost=85),
     "attention": Experiment(labels.attention, cost=25),
     "pruning": Experiment(interventions.pruning, cost=50),
     "outliers": Experiment(labels.outliers, cost=100),

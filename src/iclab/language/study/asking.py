@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.authoring import Lab
+from iclab.language.edits import shuffled
 from iclab.language.loading import load
 from iclab.language.network import LanguageModel
 from iclab.language.prompts import SEPARATORS, WordPrompt, draw, few_shot
@@ -49,7 +50,8 @@ class Bench:
 @functools.lru_cache(maxsize=1)
 def bench(s: Settings) -> Bench:
     """The bench of these settings; its separator has the best few-shot accuracy on held-out words."""
-    model, score = load(s.model), []
+    given, score = load(s.model), []
+    model = given if s.weights == "given" else shuffled(given)
     for separator in SEPARATORS:
         one = Bench(model, s, separator)
         found = tasks(one, WORD_TASKS, WORD_TESTS)
@@ -96,6 +98,13 @@ def recorded(lab: Lab, axes: Found, variables: Mapping[str, str], compute: Calla
 
         arrays[name] = dims.split(), lab.outside(values, shape)
     return xr.Dataset(arrays, {name: list(labels) for name, labels in axes.items()})
+
+
+def named(found: Sequence[Task], count: int) -> Found:
+    """The words of the first test examples, as coordinates "query" and "answer" of their tasks and prompts."""
+    pairs = [task.test[:count] for task in found]
+    words = {name: [[pair[at] for pair in row] for row in pairs] for name, at in (("query", 0), ("answer", -1))}
+    return {name: (("task", "prompt"), rows) for name, rows in words.items()}
 
 
 def task_by_task(

@@ -13,10 +13,12 @@ from matplotlib.figure import Figure
 from iclab.authoring import UNIT, Custom, Lines, Results, apply, measured, picture, threshold
 from iclab.drawing import COLOURS
 from iclab.expressions import Expression
+from iclab.language.study.figure1 import FIGURE_TASK, inside, reciprocal, vectors
 from iclab.language.study.geometry import KINDS
 from iclab.language.study.labels import ORDERS, PLACEMENTS, RULES
+from iclab.language.study.parts import log_rank
 from iclab.language.study.settings import Settings
-from iclab.language.study.statements import FIGURE_TASK, RULE_WORDS, TASK_WORDS, log_rank, vectors
+from iclab.language.study.statements import RULE_WORDS, TASK_WORDS
 from iclab.language.study.task_vectors import VECTORS
 from iclab.language.words import LABEL_TASKS, TWO_STEP_TASKS, WORD_TASKS
 from iclab.statistics import band
@@ -25,6 +27,13 @@ SHOWN = {FIGURE_TASK: ("a", "b"), "country-language": ("c", "d")}  # Fig. 1 draw
 DRAWN = 6  # pairs in a projection
 PLACE = "place in the residual stream"
 COSINES = ("x, y", "x+o, y", "x+other, y", "x+offset, y", "y-x, o")
+READ = {
+    "query": "the query's word",
+    "answer": "the answer",
+    "another query": "another's",
+    "another answer": "its answer",
+}
+TITLES = {"repeated": "a text that repeats the query", "bare": "the query and the separator"}
 ACCURACY: dict[str, Any] = {"y": "accuracy", "bounds": UNIT, "limits": (-0.02, 1.02)}
 CONTEXTS = {"none": "no vector", "demonstrations": "demonstrations", "shuffled labels": "shuffled answers"}
 
@@ -54,9 +63,9 @@ def _panels(
     return figure
 
 
-def _points(axis: Any, results: Results, task: str, deep: bool) -> None:
+def _points(axis: Any, results: Results, task: str, deep: bool = False, experiment: str = "task-vectors") -> None:
     """Points and words of a task along its vector and across it; in 3-D on another axis in the place of this one."""
-    data = results["task-vectors"].sel(task=task)
+    data = results[experiment].sel(task=task)
     points = data["points"].values[:DRAWN, :, : 2 + deep]
     if deep:
         place, title, figure = axis.get_subplotspec(), axis.get_title(loc="left"), axis.figure
@@ -98,6 +107,12 @@ def fig1(results: Results, s: Settings) -> Figure:
         lines = {f"cos({name})": vectors("cosines", task=task, cosine=name) for name in COSINES}
         title, marks = f"{task}: cosines by place", {"": place}
         shown.append(Lines(title, lines, "every", x=PLACE, y="cosine", marks=marks, dots=False))
+    paint = functools.partial(_points, task=FIGURE_TASK, experiment="one-place")
+    shown.append(Custom(f"{FIGURE_TASK}, x, o, y at one place", ("one-place",), paint))
+    for name, title in {"cosines": "all at one place", "word_cosines": "x, y words, o what an MLP adds"}.items():
+        data = measured("one-place", name).sel(task=FIGURE_TASK)
+        lines = {f"cos({cosine})": data.sel(cosine=cosine) for cosine in COSINES}
+        shown.append(Lines(title, lines, "every", x=PLACE, y="cosine", dots=False))
     return picture(results, *shown, columns=3, height=3.2)
 
 
@@ -133,6 +148,37 @@ def ranks(results: Results, s: Settings) -> Figure:
         lines[task][static] = apply(level, words, own.coordinate("place"))
     look: dict[str, Any] = {"y": "log10(1 + rank)", "dashed": (*CONTEXTS.values(), static), "dots": False}
     return _panels(results, lines, "place", 3.0, **look)
+
+
+def one_place(results: Results, s: Settings) -> Figure:
+    """Rank of the query's word and of the answer where the stream is decoded behind every block, at the last token."""
+    lines: dict[str, dict[str, Expression]] = {}
+    for task in WORD_TASKS:
+        own = {word: inside("ranks", side="behind", word=word).sel(task=task) for word in READ}
+        lines[task] = {READ[word]: apply(log_rank, data) for word, data in own.items()}
+    look: dict[str, Any] = {"x": PLACE, "y": "log10(1 + rank)", "dots": False}
+    dashed = tuple(READ[word] for word in READ if word.startswith("another"))
+    figure = _panels(results, lines, "every", 3.0, dashed=dashed, **look)
+    for axis, task in zip(figure.axes, WORD_TASKS, strict=True):
+        threshold(axis, float(results["one-place"]["geometry_place"].sel(task=task)), "block", vertical=True)
+    return figure
+
+
+def _texts(axis: Axes, results: Results, text: str) -> None:
+    own = results["one-place"].sel(text=text)
+    bars = {"as it is": own["plain_rank"]}
+    bars |= {name: own["answer_rank"].sel(vector=name) for name in own["vector"].values}
+    for number, part in enumerate(bars.values()):
+        mean, low, high = (float(value) for value in band(together(reciprocal(part)), UNIT, "prompt"))
+        axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
+    axis.set_xticks(range(len(bars)), list(bars), fontsize=7, rotation=20)
+    axis.set_ylabel("reciprocal rank of the answer")
+
+
+def mlp(results: Results, s: Settings) -> Figure:
+    """The answer's reciprocal rank in texts that say nothing of the task, with o in the stead of what MLPs add."""
+    shown = (Custom(words, ("one-place",), functools.partial(_texts, text=text)) for text, words in TITLES.items())
+    return picture(results, *shown, width=4.6)
 
 
 def attention(results: Results, s: Settings) -> Figure:
@@ -197,4 +243,5 @@ def steps(results: Results, s: Settings) -> Figure:
     return _panels(results, lines, "errors", x="fraction of erroneous demonstrations", dashed=(itself,), **ACCURACY)
 
 
-figures = {draw.__name__: draw for draw in (fig1, patching, ranks, attention, pruning, outliers, placement, steps)}
+DRAWINGS = (fig1, patching, ranks, one_place, mlp, attention, pruning, outliers, placement, steps)
+figures = {draw.__name__: draw for draw in DRAWINGS}

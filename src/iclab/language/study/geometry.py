@@ -7,6 +7,7 @@ baseline is static: an offset between words, inside the model or between its inp
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +17,41 @@ from iclab.language.prompts import word_alone
 from iclab.language.study.asking import Bench
 from iclab.language.words import Example, Task
 
-COSINES = ("x, y", "x+o, y", "x+other, y", "x+offset, y", "x, o", "y, o", "y-x, o", "y-x, other")
+COSINES = (
+    "x, y",
+    "x+o, y",
+    "x+other, y",
+    "x+offset, y",
+    "x, o",
+    "y, o",
+    "x, other",
+    "y, other",
+    "y-x, o",
+    "y-x, other",
+)
 KINDS = ("x", "x+o", "y")
 PAIRS = 16  # held-out pairs of which offsets are means
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pairs:
+    """Streams of queries and answers, held out and tested: task × example × place × coordinate."""
+
+    held_x: np.ndarray
+    held_y: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
 
 
 def word_streams(one: Bench, examples: Sequence[Example], number: int) -> np.ndarray:
     """The stream at word `number` of each example, alone on its line: example × place × coordinate."""
     return one.model.states([word_alone(one.model, example[number]) for example in examples])
+
+
+def word_pairs(one: Bench, found: Sequence[Task]) -> Pairs:
+    """x and y at words that stand alone."""
+    parts = [task.held_out[:PAIRS] for task in found], [task.test[: one.settings.prompts] for task in found]
+    return Pairs(*(np.stack([word_streams(one, own, at) for own in part]) for part in parts for at in (0, -1)))
 
 
 def static_offsets(one: Bench, found: Sequence[Task]) -> np.ndarray:
@@ -32,32 +60,31 @@ def static_offsets(one: Bench, found: Sequence[Task]) -> np.ndarray:
     return np.stack([(word_streams(one, pairs, -1) - word_streams(one, pairs, 0)).mean(0) for pairs in held])
 
 
-def geometry(one: Bench, found: list[Task], own: np.ndarray) -> dict[str, Any]:
-    """Cosines between words, answers and vectors at every place, and the points of the figure at the chosen place:
-    where the step from query to answer, y - x, points most along o on held-out pairs.
+def geometry(pairs: Pairs, own: np.ndarray, held: int, places: np.ndarray | None = None) -> dict[str, Any]:
+    """Cosines between queries, answers and task vectors (task × place × coordinate) at every place, and the points of
+    the figure: at the places that are given for each task, or at one for all, where the step from query to answer,
+    y - x, points most along o on the first `held` held-out pairs.
     """
-    s = one.settings
-    held_x, held_y, x, y = (
-        np.stack([word_streams(one, examples, number) for examples in part]).astype(float)
-        for part in ([task.held_out[:PAIRS] for task in found], [task.test[: s.prompts] for task in found])
-        for number in (0, -1)
-    )
-    every = np.concatenate([held_x.reshape(-1, *held_x.shape[2:]), held_y.reshape(-1, *held_y.shape[2:])])
+    parts = [part.astype(float) for part in (pairs.x, pairs.y, pairs.held_x, pairs.held_y)]
+    every = np.concatenate([part.reshape(-1, *part.shape[2:]) for part in parts[2:]])
     centre, scale = every.mean(0), every.std(0) + 1e-6
-    x, y, held_x, held_y = ((part - centre) / scale for part in (x, y, held_x, held_y))
+    x, y, held_x, held_y = ((part - centre) / scale for part in parts)
     o = (own / scale)[:, None]
     other = np.roll(o, 1, axis=0)
     offset = (held_y - held_x).mean(1, keepdims=True)  # a static offset of the same vectors, without any prompt
-    pairs = ((x, y), (x + o, y), (x + other, y), (x + offset, y), (x, o), (y, o), (y - x, o), (y - x, other))
-    along = cosine(held_y - held_x, o)[:, : s.held_out_prompts]
+    sums = [(x, y), (x + o, y), (x + other, y), (x + offset, y)]
+    compared = [*sums, (x, o), (y, o), (x, other), (y, other), (y - x, o), (y - x, other)]
+    along = cosine(held_y - held_x, o)[:, :held]
     # Not at place 0, where the vector is zero: the separator's embedding minus itself.
     best = 1 + int(along[..., 1:].mean((0, 1)).argmax())
     points = []
-    for start, end, arrow in zip(x[:, :, best], y[:, :, best], o[:, 0, best], strict=True):
+    for task, place in enumerate(np.full(len(x), best) if places is None else places):
+        start, end, arrow = x[task, :, place], y[task, :, place], o[task, 0, place]
         frame = axes_of(arrow, start)
         points.append(np.stack([part @ frame.T for part in (start, start + arrow, end)], axis=1))
-    cosines = [cosine(a, b) for a, b in pairs]
-    return {"cosines": cosines, "held_along": along, "geometry_place": best, "points": points}
+    cosines = [cosine(a, b) for a, b in compared]
+    chosen = best if places is None else places
+    return {"cosines": cosines, "held_along": along, "geometry_place": chosen, "points": points}
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.authoring import Lab
-from iclab.language.edits import Patch, Pruned, activity, keep_all_but, mlps
+from iclab.language.edits import Patch, Pruned, Updated, activity, keep_all_but, mlps, updates
 from iclab.language.study.asking import Found, bench, few_shots, recorded, require_effect, tasks
 from iclab.language.study.settings import WORD_TESTS
 from iclab.language.study.task_vectors import extract
@@ -23,8 +23,8 @@ from iclab.language.words import WORD_TASKS, generator
 ORDERS = ("weights, smallest", "weights, largest", "activity, smallest", "activity, largest", "random")
 RATES = (0.0, 0.05, 0.15, 0.3)  # the paper removes 15 %
 PRUNED_TASKS = ("country-capital", "singular-plural", "antonym")
-NOTHING = ("zero vector added", "own stream put back", "no neuron pruned")
-USED = ("task vector added", "stream replaced", "one neuron in ten pruned")
+NOTHING = ("zero vector added", "own stream put back", "no neuron pruned", "what MLPs add put back")
+USED = ("task vector added", "stream replaced", "one neuron in ten pruned", "what MLPs add replaced")
 
 
 def pruning(lab: Lab) -> xr.Dataset:
@@ -86,8 +86,18 @@ def controls(lab: Lab) -> xr.Dataset:
             kept = np.stack([np.arange(neurons.width) % 10 >= gone for neurons in mlps(model)])
             return model.ask(bare, targets, edit=Pruned(kept)).log_probability
 
-        nothing = patched(middle, zeros, False), patched(middle, streams[:, middle], True), pruned(0)
-        used = patched(middle, vectors["own"][own, middle], False), patched(middle, means[own, middle], True), pruned(1)
+        def updated(shift: int) -> np.ndarray:
+            """The MLP in the middle adds what it adds in a prompt so many further."""
+            if not model.has_attention:
+                return np.full(count, np.nan)
+            _, added = updates(model, bare)
+            where = np.tile(np.arange(1, model.depth + 1) == middle, (count, 1))
+            edit = Updated(where, np.roll(added[:, middle], shift, axis=0))
+            return model.ask(bare, targets, edit=edit).log_probability
+
+        nothing = patched(middle, zeros, False), patched(middle, streams[:, middle], True), pruned(0), updated(0)
+        added, replaced = vectors["own"][own, middle], means[own, middle]
+        used = patched(middle, added, False), patched(middle, replaced, True), pruned(1), updated(each)
         shift = np.roll(np.arange(count), each)  # the prompts whose last streams are planted
         planted = patched(model.depth, streams[shift, model.depth], True)
         expected = model.ask([bare[index] for index in shift], targets).log_probability

@@ -9,6 +9,7 @@ from iclab.authoring import Unstated, require, require_positive
 from iclab.language.loading import EMBEDDED, load
 
 WORD_TESTS, LABEL_TESTS, STEP_TESTS = 28, 60, 30  # examples kept for testing, of the word, two-label and two-step tasks
+WEIGHTS = ("given", "shuffled")
 TESTED: dict[str, Any] = {"prompts": 28, "label_prompts": 60, "attention_prompts": 60, "step_prompts": 30}
 HELD_OUT = {"held_out_prompts": 16, "demonstrations": 15, "label_demonstrations": 12, "step_demonstrations": 12}
 
@@ -18,6 +19,7 @@ class Settings:
     """One line per setting. Prompts are per task; every prompt has a query of its own: prompts are independent."""
 
     model: str = EMBEDDED  # smollm2, a folder, a GGUF file, or a name on the hub
+    weights: str = "given"  # or "shuffled": a network of the same sizes that knows nothing, as a control
     demonstrations: int = 8
     prompts: int = 24  # test queries of a word task
     held_out_prompts: int = 8  # queries on which separator, places and heads are chosen
@@ -31,7 +33,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         require(bool(self.model), "model is empty; give smollm2, a folder, a GGUF file or a name on the hub.")
-        numbers = {name: value for name, value in dataclasses.asdict(self).items() if name != "model"}
+        require(self.weights in WEIGHTS, f"weights is {self.weights}; it must be one of {', '.join(WEIGHTS)}.")
+        numbers = {name: value for name, value in dataclasses.asdict(self).items() if not isinstance(value, str)}
         require_positive(**numbers)
         for name, value in numbers.items():
             tested, held = TESTED.get(name, value), HELD_OUT.get(name, value)

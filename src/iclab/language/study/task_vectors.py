@@ -16,8 +16,8 @@ import xarray as xr
 from iclab.authoring import Lab
 from iclab.language.edits import Patch
 from iclab.language.prompts import deranged
-from iclab.language.study.asking import Bench, Found, Queries, bench, few_shots, recorded, require_effect, tasks
-from iclab.language.study.geometry import COSINES, KINDS, geometry, static_offsets, static_ranks
+from iclab.language.study.asking import Bench, Found, Queries, bench, few_shots, named, recorded, require_effect, tasks
+from iclab.language.study.geometry import COSINES, KINDS, geometry, static_offsets, static_ranks, word_pairs
 from iclab.language.study.settings import WORD_TESTS
 from iclab.language.words import WORD_TASKS, Task, generator
 
@@ -44,12 +44,9 @@ def task_vectors(lab: Lab) -> xr.Dataset:
     def compute() -> Found:
         vectors, means = extract(one, found)
         answers = _answers(lab, one, found, np.array(places), vectors, means)
-        return answers | geometry(one, found, vectors["own"]) | static_ranks(one, found)
+        return answers | geometry(word_pairs(one, found), vectors["own"], s.held_out_prompts) | static_ranks(one, found)
 
-    pairs = [task.test[: s.prompts] for task in found]
-    words = {name: [[pair[at] for pair in row] for row in pairs] for name, at in (("query", 0), ("answer", -1))}
-    named = {name: (("task", "prompt"), rows) for name, rows in words.items()}
-    return recorded(lab, axes, variables, compute).assign_coords(named)
+    return recorded(lab, axes, variables, compute).assign_coords(named(found, s.prompts))
 
 
 def extract(one: Bench, found: list[Task]) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -85,7 +82,7 @@ def _answers(
         replace = mode == "replaced"
         source = means if replace else vectors["own"]
         held_right, _, _ = _everywhere(one, held, places, source, replace)
-        best = int(places[held_right.mean((0, 1)).argmax()])
+        best = int(places[1 + held_right.mean((0, 1))[1:].argmax()])  # not place 0, where nothing is changed
         lab.report(f"language-model: a task vector {mode}", 0.5)
         right, rank, certainty = _everywhere(one, test, places, source, replace)
         require_effect(f"a task vector {mode}", plain[0].log_probability.reshape(*shape, 1), certainty)

@@ -237,8 +237,7 @@ def test_unknown_ids_raise_in_python_too():
 
 
 # Statements that models pass before they are trained, and why they are not called architectural: their answer is "open".
-UNTRAINED = {
-}
+UNTRAINED = {}
 
 
 def test_no_statement_holds_for_untrained_models_that_is_not_about_the_architecture(run):

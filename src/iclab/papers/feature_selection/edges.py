@@ -13,7 +13,7 @@ from iclab.authoring import Experiment, Lab, Prompt, errors, hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.experiments import standard
 from iclab.papers.feature_selection.settings import Settings, world
-from iclab.papers.nonlinear_icl.laws import Guaranteed
+from iclab.papers.nonlinear_icl.prompts import Guaranteed
 from iclab.worlds.classification import Classification
 
 FRACTIONS = (0.2, 0.4, 0.5, 0.8, 1.0)  # α' at the edge l_ts = 2/α'

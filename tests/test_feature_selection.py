@@ -9,13 +9,12 @@ import xarray as xr
 
 from iclab.kinds import Outcome
 from iclab.papers import PAPERS
-from iclab.papers.feature_selection.edges import FRACTIONS, edge_length
+from iclab.papers.feature_selection.edges import FRACTIONS, AtLeast, edge_length
 from iclab.papers.feature_selection.laws import constant, laws, residual, together
 from iclab.papers.feature_selection.readings import edge, inside, wide
 from iclab.papers.feature_selection.settings import deviation, patterns, shifted_patterns, symbols, world
 from iclab.papers.feature_selection.sizes import own_steps, roomy, smallest_balanced
 from iclab.papers.feature_selection.statements import late
-from iclab.papers.nonlinear_icl.laws import Guaranteed
 
 PAPER = PAPERS["feature-selection"]
 QUICK = PAPER.settings["quick"]
@@ -97,7 +96,7 @@ def test_at_the_edge_one_example_matches_where_it_is_guaranteed():
     for fraction in FRACTIONS[:2]:
         length = edge_length(fraction)
         place = world(QUICK, "out", length, longest=10, fraction=fraction)
-        drawn, sure = (float(share(Guaranteed(place, np.int32(least)))) for least in (0, 1))
+        drawn, sure = (float(share(AtLeast(place, np.int32(least)))) for least in (0, 1))
         assert sure == 1.0 and drawn == pytest.approx(1 - (1 - fraction / 2) ** length, abs=0.03)
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from iclab.authoring.pictures import Lines, picture
 from iclab.drawing import apart, curve, finish, panels
+from iclab.expressions import measured
 from iclab.report.figure_numbers import in_words, points, to_csv
 from iclab.report.figures import draw
 from iclab.statistics import band
@@ -126,3 +128,9 @@ def test_a_figure_in_all_forms(figure):
     assert b"Date" not in drawn.pdf.split(b"endobj")[-2]
     assert drawn.csv.count("\n") == 11 and "rises" in drawn.words
     assert set(drawn.files()) == {"svg", "pdf", "csv"}
+
+
+def test_a_figure_none_of_whose_results_are_there_says_so():
+    """As where one reading of a statement is asked for, and its figure shows others."""
+    drawn = draw(picture({}, Lines("loss", measured("training", "loss"), "step")))
+    assert drawn.words.startswith("No result that this figure shows was asked for") and drawn.svg

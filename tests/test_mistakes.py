@@ -49,10 +49,10 @@ def test_a_figure_that_is_none_is_named(drawn, tmp_path, monkeypatch, command):
 
 
 def test_lines_of_ones_own_file_stand_below_the_sentence(tmp_path, monkeypatch, command):
-    (tmp_path / "wrong.py").write_text(broken.SOUND.replace(mistakes.EXPERIMENT, f"{mistakes.EXPERIMENT}\n    1 / 0"))
+    (tmp_path / "wrong.py").write_text(broken.SOUND.replace(mistakes.EXPERIMENT, f"{mistakes.EXPERIMENT}\n    2 / 0"))
     monkeypatch.chdir(tmp_path)
     _, _, err = command("reproduce", "wrong.py", "--seeds", "2", "--out", "run")
-    assert 'File "wrong.py", line' in err and "    1 / 0" in err
+    assert 'File "wrong.py", line' in err and "    2 / 0" in err
 
 
 def test_debug_shows_all(tmp_path, monkeypatch):

@@ -137,7 +137,7 @@ X_BY_DOMAIN = Part("x", X, below(9.0))
         ([dataclasses.replace(stated(), parts=())], "the statement thm1 has no part; nothing could be measured."),
         ([stated(), stated()], "two statements have the same name."),
         ([stated(name="two words")], "'two words' is no name for a statement; use one word."),
-        ([stated(name="")], "'' is no name for a statement; use one word."),
+        ([stated(name="")], "'' is no name for a statement; use a word of letters, digits, - and _."),
         ([stated(PART, PART)], "two parts of thm1 have the same name."),
         ([stated(Part("x", measured("rums", "x"), below(1)))], "the statement thm1 needs 'rums'. Did you mean 'runs'?"),
         ([stated(dataclasses.replace(PART, found=measured("no", "x")))], "the statement thm1 needs 'no'."),

@@ -70,7 +70,7 @@ def test_the_same_command_goes_on_and_another_text_is_refused(judged, idea):
     assert json.dumps(again.statements) == json.dumps(judged.statements)
     other = idea.with_name("other") / "my_idea.py"
     other.parent.mkdir(exist_ok=True)
-    other.write_text(idea.read_text() + "# a thought\n")
+    other.write_text(idea.read_text().replace("Training(0.01", "Training(0.02"))
     with pytest.raises(InputError, match=r"my_idea\.py has changed since the run in .* was begun"):
         iclab.reproduce(str(other), seeds=3, out=judged.directory, save_models=True)
 

@@ -8,6 +8,7 @@ import ast
 import dataclasses
 import html
 import importlib
+import importlib.util
 import inspect
 import re
 import typing
@@ -128,6 +129,17 @@ def _hypotheses(paper: Paper, statement: Statement) -> str:
             where = f"in {reading.name}, " if reading.changes else ""
             told.append(f"{where}{len(theorem.conditions) - len(unmet)} of {len(theorem.conditions)} met{words}")
     return ". ".join(told)
+
+
+def answers(paper: str) -> str:
+    """The recorded answers of the quick profile and at full size (`benchmarks/recorded.py`)."""
+    spec = importlib.util.spec_from_file_location("recorded", ROOT / "benchmarks" / "recorded.py")
+    records = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(records)
+    lines = ["| statement | in the paper | quick | full size |", "|---|---|---|---|"]
+    for name, *cells in records.rows(paper):
+        lines.append(f"| `{name}` | {' | '.join(map(_letters, cells))} |")
+    return "\n".join(lines)
 
 
 def unstated(paper: str) -> str:
@@ -259,7 +271,7 @@ def _option(function: typing.Callable, word: str) -> str:
     return f"--{name}" if isinstance(parameter.default, bool) else f"--{name} {metavar}"
 
 
-PAPER_PARTS = (title, equation, statements, unstated, settings, theorems, disagreements, experiments)
+PAPER_PARTS = (title, equation, answers, statements, unstated, settings, theorems, disagreements, experiments)
 OTHER_PARTS = (docstring, skeleton, source, examples, commands, reference.module, reference.exports)
 MAKERS = {maker.__name__: maker for maker in (*PAPER_PARTS, *OTHER_PARTS)}
 

@@ -67,8 +67,12 @@ class Panel(Protocol):
 def picture(
     results: Results, *shown: Panel, width: float = 4.2, height: float = 3.1, columns: int | None = None
 ) -> Figure:
-    """A figure of these panels, in rows of `columns` (one row if not given)."""
+    """A figure of those of these panels whose results are there, in rows of `columns` (one row if not given)."""
     there = [panel for panel in shown if panel.needs() <= set(results)]
+    if not there:  # one reading of a statement was asked for, and the figure shows others
+        figure, axes = panels(1, ("No result that this figure shows was asked for",), width=width, height=height)
+        axes[0].set_axis_off()
+        return figure
     figure, axes = panels(
         len(there), tuple(panel.title for panel in there), width=width, height=height, columns=columns
     )

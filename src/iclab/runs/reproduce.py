@@ -135,13 +135,9 @@ def reproduce(
 
 
 def _at_one_size(statement: Statement) -> Statement:
-    """The statement in readings that need no settings of their own: where nothing is answered, they are not run.
-
-    One that has no other reading is looked at where the paper's own settings ran.
-    """
+    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
     kept = tuple(reading for reading in statement.readings if not reading.changes)
-    here = tuple(dataclasses.replace(reading, changes={}) for reading in statement.readings)
-    return dataclasses.replace(statement, readings=kept or here)
+    return dataclasses.replace(statement, readings=kept) if kept else statement
 
 
 def _id(statement: Statement) -> str:

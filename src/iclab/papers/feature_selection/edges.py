@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array
+from jaxtyping import Array, Int, Key
 
 from iclab.authoring import Experiment, Lab, Prompt, errors, hinge
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.experiments import standard
 from iclab.papers.feature_selection.settings import Settings, world
-from iclab.papers.nonlinear_icl.prompts import Guaranteed
 from iclab.worlds.classification import Classification
 
 FRACTIONS = (0.2, 0.4, 0.5, 0.8, 1.0)  # α' at the edge l_ts = 2/α'
 MATCHING = (0, 1)  # examples that are guaranteed to match the query
 OUTSIDE = ("negative", "opposite", "label", "absent")  # conditions of Remark 1, each given up alone
+
+
+class AtLeast(eqx.Module):
+    """Prompts of a world in which at least so many examples carry the query's pattern, and with it its label."""
+
+    world: Classification
+    matching: Int[Any, "*members"]
+
+    def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
+        """One prompt; the model has no positions, so the first examples are as good as any."""
+        prompt = self.world.sample(key, index)
+        chosen = jnp.arange(len(prompt.pattern)) < self.matching
+        pattern = jnp.where(chosen, prompt.pattern[-1], prompt.pattern)
+        label = jnp.where(chosen, prompt.target, prompt.label)
+        return dataclasses.replace(prompt, pattern=pattern, label=label, atoms=prompt.atoms.at[:, 0].set(pattern))
 
 
 def edge_length(fraction: float) -> int:
@@ -40,9 +57,9 @@ def edge(lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     longest = edge_length(min(FRACTIONS))
 
-    def place(setting: str, seed: int, fraction: float, matching: int) -> Guaranteed:
+    def place(setting: str, seed: int, fraction: float, matching: int) -> AtLeast:
         own = world(s, "out", edge_length(fraction), longest=longest, fraction=fraction)
-        return Guaranteed(own, np.int32(matching))
+        return AtLeast(own, np.int32(matching))
 
     grid = {"fraction": FRACTIONS, "matching": MATCHING}
     return lab.evaluate(standard(lab), "edge", matched, place, grid, s.prompts).isel(setting=0)
@@ -52,8 +69,8 @@ def training_edge(lab: Lab) -> xr.Dataset:
     """Theorem 1 at the length of training prompts: drawn, and with one example guaranteed to match the query."""
     s: Settings = lab.settings
 
-    def place(setting: str, seed: int, matching: int) -> Guaranteed:
-        return Guaranteed(world(s, "in", s.train_length), np.int32(matching))
+    def place(setting: str, seed: int, matching: int) -> AtLeast:
+        return AtLeast(world(s, "in", s.train_length), np.int32(matching))
 
     grid = {"matching": MATCHING}
     return lab.evaluate(standard(lab), "training edge", errors(hinge), place, grid, s.prompts).isel(setting=0)

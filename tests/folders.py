@@ -45,10 +45,11 @@ def identity(**changes):
     } | changes  # fmt: skip
 
 
-def folder(path, run, names=tuple(PAPER.experiments)):
-    """An open store at `path` with these experiments of the smoke run's feature-selection."""
+def folder(path, run, names=None):
+    """An open store at `path` with these results of the smoke run's feature-selection, or with all."""
     store = Store(path, identity())
-    for name in names:
+    own = [place.removeprefix(f"{PAPER.id}/") for place in run.results if place.startswith(f"{PAPER.id}/")]
+    for name in own if names is None else names:
         for place in (f"{PAPER.id}/{name}", f"control/{PAPER.id}/{name}"):
             if place in run.results:
                 store.save_result(place, run.results[place], 1.0)

@@ -78,7 +78,7 @@ def shown(page):
 
 def test_it_loads_alone_and_without_a_complaint(run, open_page):
     file = run.directory / "index.html"
-    assert file.stat().st_size < 10 * MEGABYTE
+    assert file.stat().st_size < 12 * MEGABYTE
     page = open_page(file)
     assert page.seen == {"requests": [f"file://{file}"], "errors": []}
     assert shown(page) == len(run.statements)

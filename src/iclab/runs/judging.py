@@ -73,6 +73,12 @@ class Judge:
         return found
 
 
+def at_one_size(statement: Statement) -> Statement:
+    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
+    kept = tuple(reading for reading in statement.readings if not reading.changes)
+    return dataclasses.replace(statement, readings=kept) if kept else statement
+
+
 def _under(prefix: str, results: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
     return {name.removeprefix(prefix): data for name, data in results.items() if name.startswith(prefix)}
 

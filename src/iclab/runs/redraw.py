@@ -8,14 +8,14 @@ from typing import Any
 
 import xarray as xr
 
-from iclab.authoring.paper import Paper
+from iclab.authoring.paper import PROFILES, Paper
 from iclab.authoring.sources import user_paper
 from iclab.drawing import finish
 from iclab.errors import InputError, in_words, nearest, require
 from iclab.library import Library, library, select
 from iclab.report.figures import FORMATS, picture
 from iclab.runs.jobs import CONTROL
-from iclab.runs.judging import Judge
+from iclab.runs.judging import Judge, at_one_size
 from iclab.runs.store import Store, read_manifest
 from iclab.settings import rebuilt
 from iclab.statements import Statement
@@ -41,6 +41,8 @@ def redraw(
     identity_here = {**identity, "settings": known, "ids": [i for i in identity["ids"] if i.partition("/")[0] in known]}
     settings = settings_of(identity_here, directory, shelf.papers)
     statements = select(identity_here["ids"] or list(settings), settings, papers=shelf.papers)
+    if not PROFILES[identity["profile"]].answers:
+        statements = [at_one_size(statement) for statement in statements]
     judge = Judge(shelf.papers, settings)
     written, missing = kept, [*notes, *changed]
     with Store(directory, identity) as store:

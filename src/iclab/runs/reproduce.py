@@ -28,7 +28,7 @@ from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
 from iclab.runs import status
 from iclab.runs.jobs import Job, run_elsewhere, run_here
-from iclab.runs.judging import Judge, dry_run
+from iclab.runs.judging import Judge, at_one_size, dry_run
 from iclab.runs.limits import refuse_too_large
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
@@ -83,7 +83,7 @@ def reproduce(
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
     statements = select(names, settings, only, shelf.papers)
     if not PROFILES[profile].answers:
-        statements = [_at_one_size(statement) for statement in statements]
+        statements = [at_one_size(statement) for statement in statements]
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
@@ -132,12 +132,6 @@ def reproduce(
     compiling = duration(clock().seconds - compiled_before)
     console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
     return Run(directory, entries, results)
-
-
-def _at_one_size(statement: Statement) -> Statement:
-    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
-    kept = tuple(reading for reading in statement.readings if not reading.changes)
-    return dataclasses.replace(statement, readings=kept) if kept else statement
 
 
 def _id(statement: Statement) -> str:

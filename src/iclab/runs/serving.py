@@ -44,10 +44,10 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, directory: Path, host: str = "127.0.0.1", port: int = 8765) -> None:
         self.directory = directory.resolve()
         identity = read_manifest(directory)["identity"]
-        require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
         require(
             "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
         )
+        require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
         require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
         self.stopped = threading.Event()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -28,6 +28,16 @@ class Guaranteed(eqx.Module):
     world: Classification
     matching: Int[Any, "*members"]
 
+    @property
+    def columns(self) -> int:
+        """The dimension of a token."""
+        return self.world.columns
+
+    @property
+    def feature_columns(self) -> int:
+        """How many columns hold the input."""
+        return self.world.feature_columns
+
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
         """One prompt; the model has no positions, so the first examples are as good as any to match."""
         prompt = self.world.sample(key, index)

@@ -85,7 +85,7 @@ def reproduce(
 ) -> None:
     """Train, test and answer statements; write figures and a page.
 
-    With no ids: all papers, half an hour on two cores; with a .py file of yours: its statements.
+    With no ids: all papers, most of an hour on two cores; with a .py file of yours: its statements.
     `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with more seeds;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
     The same command with the same --out continues an interrupted run.

@@ -214,6 +214,15 @@ def test_linear_in_allows_an_offset_which_no_pure_power_does():
     assert Scaling("size", 1.0, "s", affine=True).kind == affine.kind == "rate"
 
 
+def test_linear_in_finds_the_same_power_with_few_seeds_and_with_many():
+    """Jackknife pseudo-values multiply differences of powers by the number of seeds: a power from a grid is noise."""
+    data = power(0.69, sizes=np.array([1.0, 1.6, 2.5, 4.0]), noise=1e-3, offset=1.0, count=64)
+    rule = Scaling("size", 1.0, "s", "both", affine=True)
+    few, many = (rule.judge(data.isel(seed=slice(count))).interval for count in (8, 64))
+    assert many.measured == pytest.approx(0.69, abs=0.01) and few.measured == pytest.approx(many.measured, abs=0.01)
+    assert many.low < 0.69 < many.high
+
+
 @pytest.mark.parametrize("exponent", [0.5, 2.0])
 def test_linear_in_excludes_a_neighbouring_power_that_a_line_explains_well(exponent):
     """Over a factor of 3 a line explains 98 % of the variance of a square or a square root."""

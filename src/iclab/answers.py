@@ -189,7 +189,7 @@ def _constants(parts: Sequence[Judged]) -> str:
 
 def _judged(statement: Statement, part: Part, reading: Reading, results: Results, control: Results | None) -> Judged:
     finding = part.rule.judge(_values(statement, part.name, part.statistic, part.rule, reading, results), part.bounds)
-    if part.unsettled:
+    if part.unsettled and reading.name in (part.unsettled_in or (reading.name,)):
         words = f"open: {part.unsettled} (here {finding.words})"
         finding = dataclasses.replace(finding, outcome=Outcome.open, words=words)
     untrained = None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
+from scipy.optimize import minimize_scalar
 
 from iclab.kinds import EVERYWHERE, Finding, Outcome, compared, in_numbers
 from iclab.statistics import Interval, interval
@@ -178,15 +179,25 @@ def _best_power(curve: np.ndarray, sizes: np.ndarray, exponent: float) -> float:
     """The q of least squares, in relative errors, for a + b · size^q with b > 0, between a sixteenth and four times the
     exponent; NaN for a curve that falls where it should rise.
     """
-    candidates = exponent * np.geomspace(1 / 16, 4, 601)
     weights = 1 / np.maximum(np.abs(curve), 1e-12)
-    x = sizes[None, :] ** candidates[:, None]
     share = weights**2 / np.sum(weights**2)
-    dx, dy = x - (x @ share)[:, None], curve - curve @ share
-    slope = (dx * dy) @ share / (dx**2 @ share)
-    rest = ((dy - slope[:, None] * dx) ** 2) @ share
-    rest[slope <= 0] = np.inf
-    return float(candidates[np.argmin(rest)]) if np.isfinite(rest).any() else np.nan
+    dy = curve - curve @ share
+    flat = float(dy**2 @ share)
+
+    def rest(factor: float) -> float:
+        x = sizes ** (exponent * np.exp(factor))
+        dx = x - x @ share
+        slope = max((dx * dy) @ share / (dx**2 @ share), 0.0)
+        return float(((dy - slope * dx) ** 2) @ share)
+
+    factors = np.linspace(np.log(1 / 16), np.log(4), 61)
+    found = [rest(factor) for factor in factors]
+    if min(found) >= flat:
+        return np.nan
+    near = int(np.argmin(found))  # the jackknife multiplies differences: a power on a grid would be noise
+    bounds = factors[max(near - 1, 0)], factors[min(near + 1, len(factors) - 1)]
+    best = minimize_scalar(rest, bounds=bounds, method="bounded", options={"xatol": 1e-10})
+    return float(exponent * np.exp(best.x))
 
 
 def _reached(values: xr.DataArray, dim: str) -> int:

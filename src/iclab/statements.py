@@ -26,7 +26,7 @@ class Part:
     `bounds` is the statistic's possible range. `readings` names the readings that it belongs to, all if none. `found`
     is what a statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons"). `unsettled` says
     why the settings of this run cannot answer for the paper's ("d = 3000 gives another answer"): the part is then open
-    with that reason, whatever it measures.
+    with that reason, whatever it measures, in the readings that `unsettled_in` names, in all if none.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Part:
     found: Expression | None = None
     found_as: str = "{:.3g}"
     unsettled: str = ""
+    unsettled_in: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,7 @@ from iclab.papers.vector_arithmetic.quantities import (
     lifted,
     low_growth,
     low_level,
+    too_small,
     waited,
 )
 from iclab.papers.vector_arithmetic.settings import Settings, symbols
@@ -58,7 +59,7 @@ def attention_from_below(y: theory.Symbols) -> float:
 
 def lemmas(s: Settings) -> list[Statement]:
     """The statements, with the rules that follow from these settings."""
-    return [first_value(s), first_attention(s), second_phase(s), other_projections()]
+    return [first_value(s), first_attention(s), second_phase(s), other_projections(s)]
 
 
 def first_value(s: Settings) -> Statement:
@@ -139,14 +140,15 @@ def second_phase(s: Settings) -> Statement:
     )  # fmt: skip
 
 
-def other_projections() -> Statement:
+def other_projections(s: Settings) -> Statement:
     """Lemma F.8: everything but aᵀW_V a stays at the scale of the initialisation."""
     return Statement("lemF.8", "Lemma F.8",
         "Trained on P_QA, aᵀW_V u for other u and bᵀW_V b stay at the scale of the initialisation, O(σ_1 √log).",
         (
             Part("largest |uᵀW_V v| of different a's and b's", apply(doubling, measured("qa", "value_cross")),
                  Scaling("step", 0.0, "t")),
-            Part("largest |bᵀW_V b|", apply(doubling, measured("qa", "value_b")), Scaling("step", 0.0, "t")),
+            Part("largest |bᵀW_V b|", apply(doubling, measured("qa", "value_b")), Scaling("step", 0.0, "t"),
+                 unsettled=too_small(s), unsettled_in=(LATE[0].name,)),
         ),
         LATE, hypotheses="lem4.3", figure="second",
         architecture="the projections that stay are those of an untrained model: training is said to spare them",

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.authoring import Expression, Reading, apply, measured
+from iclab.papers.vector_arithmetic.settings import PRINTED_DIMENSION, Settings
 
 EPSILON = 0.01
 THETA = 0.1  # Θ(1) and o(1) for cosines and ratios
@@ -44,6 +45,12 @@ PRINTED_SIZES = Reading(
     "until-T1", "the sizes of the simulations, with a step size that makes T_1 = 50",
     changes={"step_size": 0.0075, "value_step_scale": 0.4, "steps": 50, "icl_steps": 50},
 )  # fmt: skip
+
+
+def too_small(s: Settings) -> str:
+    """Why a run cannot answer what came out otherwise at the printed size."""
+    printed = f"d = {PRINTED_DIMENSION} came out otherwise, and this is d = {s.dimension}"
+    return printed if s.dimension < PRINTED_DIMENSION else ""
 
 
 def doubling(data: xr.DataArray) -> xr.DataArray:

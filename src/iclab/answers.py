@@ -189,6 +189,8 @@ def _constants(parts: Sequence[Judged]) -> str:
 
 def _judged(statement: Statement, part: Part, reading: Reading, results: Results, control: Results | None) -> Judged:
     finding = part.rule.judge(_values(statement, part.name, part.statistic, part.rule, reading, results), part.bounds)
+    if finding.interval.lost and (diverged := _diverged(part, reading, results)):
+        finding = dataclasses.replace(finding, words=f"{finding.words} ({diverged})")
     if part.unsettled and reading.name in (part.unsettled_in or (reading.name,)):
         words = f"open: {part.unsettled} (here {finding.words})"
         finding = dataclasses.replace(finding, outcome=Outcome.open, words=words)
@@ -201,6 +203,13 @@ def _judged(statement: Statement, part: Part, reading: Reading, results: Results
         number = float(evaluated(statement, part.name, part.found, reading, results).mean())
         found = part.found_as.format(number) if np.isfinite(number) else ""
     return Judged(part, finding, untrained, found)
+
+
+def _diverged(part: Part, reading: Reading, results: Results) -> str:
+    """How many of the trainings behind a part diverged, in words; nothing if none did."""
+    found = [results[place].attrs for name in part.statistic.needs if (place := reading.place(name)) in results]
+    lost, members = (sum(int(attrs.get(name, 0)) for attrs in found) for name in ("diverged", "members"))
+    return f"{lost} of {members} trainings diverged" if lost else ""
 
 
 def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict[str, xr.Dataset]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import math
 import traceback
@@ -46,6 +47,27 @@ def require_positive(**sizes: float) -> None:
     for name, value in sizes.items():
         require(value > 0, f"{name} is {value}; it must be positive.")
         require(value < math.inf, f"{name} is {value}; it must be finite.")
+
+
+def require_settings(settings: Any, fractions: Iterable[str] = (), zero: Iterable[str] = ()) -> None:
+    """Refuse settings that have no meaning, naming the first one.
+
+    Numbers must be positive, fractions in (0, 1]; those in `zero` may be 0, and so may the seed of a basis. What is
+    never recorded cannot be looked at.
+    """
+    fractions, zero = set(fractions), set(zero)
+    for field in dataclasses.fields(settings):
+        name, value = field.name, getattr(settings, field.name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if name in zero or name == "basis_seed":
+            require(value >= 0, f"{name} is {value}; it must not be negative.")
+        else:
+            require_positive(**{name: value})
+        if name in fractions:
+            require(value <= 1, f"{name} is {value}; a fraction must lie in (0, 1].")
+    every, steps = getattr(settings, "record_every", 0), getattr(settings, "steps", math.inf)
+    require(every <= steps, f"record_every is {every}, above steps {steps}: nothing would be recorded on the way.")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

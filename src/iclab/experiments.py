@@ -96,7 +96,7 @@ class Lab:
 
     An `untrained` bench is the control of every experiment: it is asked the same, and its models stay as they were
     initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control
-    that.
+    that. `used` are the names of the trainings that were asked for since it was emptied.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Lab:
         self._progress = progress
         self._on_trained = on_trained
         self._trained: dict[str, Trained] = {}
+        self.used: set[str] = set()
         self._untrained = untrained
         self._replayed: list[np.ndarray] = []
         self.computed_outside: list[np.ndarray] = []
@@ -141,6 +142,7 @@ class Lab:
         training that costs much more than the paper's others.
         """
         name = f"{self.paper}-{name}"
+        self.used.add(name)
         if name in self._trained:
             return self._trained[name]
         recipes = {"standard": recipes} if isinstance(recipes, Recipe) else recipes
@@ -241,6 +243,11 @@ class Lab:
     def report(self, what: str, fraction: float) -> None:
         """Say how far work outside of compiled programs is."""
         self._progress(what, fraction)
+
+    def diverged(self) -> tuple[int, int]:
+        """Of the trainings in `used`: how many members diverged, and how many there are."""
+        found = [self._trained[name].diverged for name in self.used if name in self._trained]
+        return sum(int(lost.sum()) for lost in found), sum(len(lost) for lost in found)
 
     def trainings(self) -> dict[str, Trained]:
         """What has been trained so far, by name."""

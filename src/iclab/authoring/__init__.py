@@ -15,7 +15,7 @@ from iclab.authoring.laws import LOSSES, Law, geometric, gridded, law_table, swe
 from iclab.authoring.paper import Experiment
 from iclab.authoring.pictures import Custom, Dots, Lines, Power, dots, labelled, picture
 from iclab.drawing import curve, panels, threshold
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_fraction, require_positive, require_settings
 from iclab.evaluation import errors, expect
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.expressions import Expression, Results, apply, measured
@@ -40,6 +40,6 @@ __all__ = [
     "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
     "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "first_below", "geometric", "gridded", "hinge",
     "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
-    "picture", "regression", "require", "require_fraction", "require_positive", "required", "smaller", "squared",
-    "static", "suffices", "swept", "threshold", "trend", "within",
+    "picture", "regression", "require", "require_fraction", "require_positive", "require_settings", "required",
+    "smaller", "squared", "static", "suffices", "swept", "threshold", "trend", "within",
 ]  # fmt: skip

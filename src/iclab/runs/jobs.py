@@ -111,10 +111,12 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
 
 
 def timed(experiment: Experiment, lab: Lab) -> xr.Dataset:
-    """An experiment's dataset, with the seconds that it took."""
+    """An experiment's dataset, with the seconds that it took, and how many of its trainings diverged."""
     began = time.perf_counter()
+    lab.used.clear()
     data = experiment.run(lab)
-    return data.assign_attrs(seconds=time.perf_counter() - began)
+    diverged, members = lab.diverged()
+    return data.assign_attrs(seconds=time.perf_counter() - began, diverged=diverged, members=members)
 
 
 def run_elsewhere(
@@ -164,9 +166,9 @@ def _joined(jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]],
                 joined = xr.concat(
                     parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
                 )
-            seconds = sum(float(part.attrs["seconds"]) for part in parts)
-            store.save_result(label, joined, seconds)
-            results[label] = joined.assign_attrs(seconds=seconds)
+            total = {name: sum(part.attrs[name] for part in parts) for name in ("seconds", "diverged", "members")}
+            results[label] = joined.assign_attrs(total)
+            store.save_result(label, results[label], float(total["seconds"]))
     return results
 
 

@@ -19,7 +19,7 @@ from iclab.authoring import (
     larger,
     measured,
     picture,
-    require_fraction,
+    require_settings,
     smaller,
     trend,
 )
@@ -43,7 +43,7 @@ class Settings:
 
     def __post_init__(self):
         """Refuse what makes no sense, in one sentence."""
-        require_fraction("matching_fraction", self.matching_fraction)
+        require_settings(self, fractions=("matching_fraction",))
 
 
 settings = {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.papers.chain_of_thought import theory
@@ -25,7 +25,6 @@ from iclab.worlds.transitions import for_outputs, for_steps, measure
 
 FRACTIONS = ("matching_fraction", "test_matching_fraction", "trajectory_probability", "primacy")
 KINDS = ("generic", "equal mixture")  # of test patterns
-NO_SIZES = (*FRACTIONS, "noise_norm", "separate_weights", "gpt2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,19 +62,16 @@ class Settings:
     gpt2: GPT2Training = GPT2Training(step_size=1e-3, batch=60, steps=400, prompts=1_000)
 
     def __post_init__(self) -> None:
-        sizes = [field.name for field in dataclasses.fields(self) if field.name not in NO_SIZES]
-        require_positive(**{name: getattr(self, name) for name in sizes})
+        require_settings(self, FRACTIONS, zero=("noise_norm",))
         m, test, features = self.patterns, self.test_patterns, self.feature_dimension
         require(test <= m, f"test_patterns is {test}, above patterns {m}: M' mixtures of M patterns need M' <= M.")
         require(m <= features, f"{m} orthonormal patterns do not fit into {features} dimensions.")
-        require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
         long, once, longer = self.longest_test, self.longest_direct, self.longest_comparison
         require(long >= 10, f"longest_test is {long}; Fig. 2 needs at least 10 examples.")
         require(once >= 20, f"longest_direct is {once}; Fig. 3 needs at least 20 examples.")
         require(longer >= 20, f"longest_comparison is {longer}; Fig. 4 needs at least 20.")
         for name, length in (("matching_fraction", self.train_length), ("test_matching_fraction", 5)):
             fraction = getattr(self, name)
-            require_fraction(name, fraction)
             words = f"{name} {fraction} of {length} examples leaves none that starts from the query's pattern."
             require(round(fraction * length) >= 1, words)
         for_steps(self.trajectory_probability, self.primacy, self.reasoning_steps, self.test_patterns)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.papers.feature_selection import theory
@@ -57,13 +57,7 @@ class Settings:
     most_seeds: int = 1000  # trainings take the seeds below it
 
     def __post_init__(self) -> None:
-        for name in ("matching_fraction", "test_matching_fraction"):
-            require_fraction(name, getattr(self, name))
-        sizes = "label_dimension steps record_every prompts rate_steps size_steps rate_programs few_seeds most_seeds"
-        sizes += " early_neurons batch neurons train_length test_length step_size initial_scale relevant_low"
-        positive = sizes.split()
-        require_positive(**{name: getattr(self, name) for name in positive})
-        require(self.noise_norm >= 0, f"noise_norm is {self.noise_norm}; it must not be negative.")
+        require_settings(self, ("matching_fraction", "test_matching_fraction"), ("noise_norm", "irrelevant_size"))
         require(
             self.relevant_low <= self.relevant_high,
             f"relevant_low is {self.relevant_low}, above relevant_high {self.relevant_high}.",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
-from iclab.errors import InputError, require, require_positive
+from iclab.errors import InputError, require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
@@ -30,7 +30,6 @@ from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
 SHARES = ("outlier_fraction", "stack_outlier_fraction", "gate_fraction", "placement_fraction")
-TEXTS = ("magnitude_dial", "test_mixtures", "test_fractions")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +79,7 @@ class Settings:
         for name in SHARES:
             share = getattr(self, name)
             require(0 <= share < 1, f"{name} is {share}; it must lie in [0, 1): outliers alone teach nothing.")
-        known = (field.name for field in dataclasses.fields(self))
-        other = (*SHARES, *TEXTS, "basis_seed", "gpt2")
-        require_positive(**{name: getattr(self, name) for name in known if name not in other})
+        require_settings(self, zero=(*SHARES, "irrelevant_size", "shifted_irrelevant_size"))
         m1, v = self.relevant_patterns, self.outlier_patterns
         require(m1 >= 4, f"relevant_patterns is {m1}; the 18-task set needs at least 4.")
         mixed = f"test_mixtures is {self.test_mixtures!r}; it needs rows of {v} numbers that are not all 0"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
-from iclab.errors import require, require_fraction, require_positive
+from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.papers.nonlinear_icl import theory
@@ -69,13 +69,8 @@ class Settings:
     gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
 
     def __post_init__(self) -> None:
-        for name in ("matching_fraction", "low_matching_fraction", "test_matching_fraction"):
-            require_fraction(name, getattr(self, name))
-        sizes = "label_dimension steps record_every prompts trend_prompts baseline_prompts batch rate_steps neurons"
-        sizes += (
-            " rate_programs size_constant root_constant train_length test_length step_size initial_scale label_norm"
-        )
-        require_positive(**{name: getattr(self, name) for name in sizes.split()})
+        fractions = "matching_fraction", "low_matching_fraction", "test_matching_fraction"
+        require_settings(self, fractions, ("irrelevant_size", "shifted_irrelevant_size", "readout_power"))
         features, both = self.feature_dimension, self.feature_dimension + self.label_dimension
         longest, shortest, most = self.longest_test, self.gpt2_shortest_train, self.relevant_patterns - 1
         wide, fits = self.key_width >= features and self.value_width >= both, self.test_length <= longest

@@ -30,7 +30,7 @@ BEST = Reading(
 LAST = Reading("t=last", "the end of training", at={"stage": "end"})
 CONDITION = {"dimension": 66, "concepts": 3, "common_tokens": 10, "common_length": 2, "samples": 60}  # d >= M² log(...)
 STEP = {"step_size": 0.075 * 66 * 3 * 2 * math.log(100) / (0.06 * 2000), "value_step_scale": 0.06}  # T* = 2000
-SLOW = {"step_size": 0.09, "value_step_scale": 0.045, "steps": 50, "icl_steps": 50}  # T_1 = 56
+SLOW = {"step_size": 0.09, "value_step_scale": 0.045, "steps": 50, "icl_steps": 50, "record_every": 50}  # T_1 = 56
 MET = "settings that meet all conditions with C = 1"
 INSIDE = Reading(
     "inside", f"{MET}, each training at its best t; T* = 2000", at={"stage": "stopped"},
@@ -43,7 +43,7 @@ DRAWN = Reading(
 )  # fmt: skip
 PRINTED_SIZES = Reading(
     "until-T1", "the sizes of the simulations, with a step size that makes T_1 = 50",
-    changes={"step_size": 0.0075, "value_step_scale": 0.4, "steps": 50, "icl_steps": 50},
+    changes={"step_size": 0.0075, "value_step_scale": 0.4, "steps": 50, "icl_steps": 50, "record_every": 50},
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import functools
 
 import numpy as np
 
-from iclab.errors import require, require_positive
+from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.papers.vector_arithmetic import theory
@@ -58,9 +58,7 @@ class Settings:
     trend_prompts: int = 1_000  # where less is claimed
 
     def __post_init__(self) -> None:
-        numbers = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        require_positive(**{name: value for name, value in numbers.items() if name not in ("noise_scale", "balanced")})
-        require(self.noise_scale >= 0, f"noise_scale is {self.noise_scale}; it must not be negative.")
+        require_settings(self, zero=("noise_scale",))
         require(self.concepts >= 2, f"concepts is {self.concepts}; at least 2 are needed.")
         words = f"common_length is {self.common_length}, above common_tokens {self.common_tokens}: K' >= M is needed."
         require(self.common_length <= self.common_tokens, words)

@@ -129,7 +129,8 @@ def theorems(s: Settings) -> list[Statement]:
                 *(Part(f"0-1 error on {words} prompts, trained on {on} minus on P_QA",
                        tested.sel(kind=prompt, training=training) - tested.sel(kind=prompt, training="qa"),
                        larger(SMALL), SIGNED, unsettled=small if (training, prompt) == ("icl", "qa-icl") else "",
-                       unsettled_in=(BEST.name,)) for training, on in HYBRID.items() for prompt, words in PROMPTS.items()),
+                       unsettled_in=(BEST.name,))
+                  for training, on in HYBRID.items() for prompt, words in PROMPTS.items()),
                 Part("first bonus: cos(h_0, a) without a query", measured("uses", "alone_cos_task"),
                      above(THETA, "existence"), SIGNED),
                 Part("first bonus: other |cosines|, without minus with a query (largest)", apply(largest, *gain),

@@ -207,7 +207,7 @@ def test_two_workers_one_killed_on_the_way_give_the_same_numbers(whole, schedule
 
 
 def test_a_worker_with_another_version_or_other_numerics_is_refused():
-    from iclab.runs.jobs import Here, here, require_same
+    from iclab.runs.cluster import Here, here, require_same
 
     run = here()
     require_same(run)

@@ -7,7 +7,7 @@ than it allows is loose, not wrong. What was never reached says nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import xarray as xr
@@ -145,11 +145,11 @@ class Scaling:
             missing = int((~np.isfinite(rows)).sum())
             words = f"open: {missing} of {rows.size} were never reached"
             return Finding(Outcome.open, words, Interval(np.nan, np.nan, np.nan, 0, len(rows)), (), "seed", details)
-        shares, slopes, starts = zip(*(_explained(sizes**self.exponent, row) for row in rows), strict=True)
-        explained = interval(np.array(shares), (-np.inf, 1.0))
-        powers = _powers(rows, sizes, self.exponent)
+        _, slope, start = _explained(sizes**self.exponent, rows.mean(axis=0))
+        explained = interval(_jackknife(lambda curve: _explained(sizes**self.exponent, curve)[0], rows), (-np.inf, 1.0))
+        powers = _jackknife(lambda curve: _best_power(curve, sizes, self.exponent), rows)
         found = interval(powers)
-        details |= {"slope": float(np.mean(slopes)), "offset": float(np.mean(starts)), "explained": explained.measured}
+        details |= {"slope": slope, "offset": start, "explained": explained.measured}
         linear, power = compared(explained, AFFINE, np.inf), compared(found, *self._ends())
         outcome = linear if linear is Outcome.fails else power if linear is Outcome.holds else Outcome.open
         fit = f"{details['offset']:.3g} + {details['slope']:.3g} · {self.symbol}^{self.exponent:.3g}"
@@ -168,11 +168,13 @@ def _explained(power: np.ndarray, row: np.ndarray) -> tuple[float, float, float]
     return share, float(slope), float(start)
 
 
-def _powers(rows: np.ndarray, sizes: np.ndarray, exponent: float) -> np.ndarray:
-    """One number per seed whose mean estimates the best power: jackknife pseudo-values of the mean curve's."""
+def _jackknife(number: Callable[[np.ndarray], float], rows: np.ndarray) -> np.ndarray:
+    """Pseudo-values, one per seed, whose mean estimates a number of the mean curve: what is linear is the mean, and a
+    seed's own noise is no evidence against it.
+    """
     count = len(rows)
-    left_out = [_best_power(np.delete(rows, seed, axis=0).mean(axis=0), sizes, exponent) for seed in range(count)]
-    return count * _best_power(rows.mean(axis=0), sizes, exponent) - (count - 1) * np.array(left_out)
+    left_out = [number(np.delete(rows, seed, axis=0).mean(axis=0)) for seed in range(count)]
+    return count * number(rows.mean(axis=0)) - (count - 1) * np.array(left_out)
 
 
 def _best_power(curve: np.ndarray, sizes: np.ndarray, exponent: float) -> float:

@@ -108,7 +108,7 @@ def reproduce(
     from iclab.runs.cluster import connect
     from iclab.runs.options import pairs, whole
 
-    with connect(cluster) as (executor, _):
+    with connect(cluster, say) as (executor, _):
         run = running.reproduce(
             *ids, only=only, profile=profile, seeds=whole("--seeds", seeds), out=out, changes=pairs("--set", changes),
             save_models=save_models, executor=executor, console=OUT,
@@ -149,7 +149,7 @@ def sweep(
     from iclab.runs.cluster import connect
     from iclab.runs.options import pairs, whole
 
-    with connect(cluster) as (executor, workers):
+    with connect(cluster, say) as (executor, workers):
         run = sweeping.sweep(
             target, pairs("--grid", grid), profile=profile, seeds=whole("--seeds", seeds), out=out,
             changes=pairs("--set", changes), measure=measure, executor=executor, workers=workers, console=OUT,

@@ -1,22 +1,147 @@
-"""Workers on other machines: an existing Dask scheduler as an executor."""
+"""Workers elsewhere: that they are there, stay there, and compute the same numbers as this process would.
+
+Any executor will do; that of a Dask scheduler is asked who its workers are before it is given work, and watched.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
-from collections.abc import Iterator
+import dataclasses
+import logging
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from iclab.errors import InputError, require
+from iclab.devices import numerics, prepare_jax
+from iclab.errors import InputError, in_words, require
+from iclab.runs.store import source_digest
 
-PATIENCE = "10s"
+PATIENCE = 10.0  # seconds until a scheduler that does not answer is no scheduler
+ASKED = 60.0  # seconds in which a worker that has nothing else to do says who it is
+ALONE = 30.0  # seconds without a worker, or without the scheduler, after which nobody is coming back
+TICK = 1.0
+GO_ON = "What is finished is kept, and the same command with its --out goes on."
+
+
+@dataclasses.dataclass(frozen=True)
+class Here:
+    """What a worker must have in common with the run: the source, what decides its numbers; and the run's
+    fingerprint.
+    """
+
+    source: str
+    numerics: Mapping[str, Any]
+    fingerprint: str = ""
+
+
+def here(fingerprint: str = "") -> Here:
+    """This process."""
+    prepare_jax()
+    return Here(source_digest(), numerics(), fingerprint)
+
+
+def require_same(run: Here) -> None:
+    """A worker with another iclab or other flags would compute other numbers without anybody noticing."""
+    own = here()
+    where = f"the worker on {platform.node()}"
+    require(own.source == run.source, f"{where} has another version of iclab than the run; install the same there.")
+    different = [
+        f"{name} {value} instead of {run.numerics.get(name)}"
+        for name, value in own.numerics.items()
+        if value != run.numerics.get(name)
+    ]
+    require(not different, f"{where} would compute other numbers than the run: {', '.join(different)}.")
+
+
+def finished(
+    waiting: Iterable[concurrent.futures.Future[Any]], executor: concurrent.futures.Executor
+) -> Iterator[concurrent.futures.Future[Any]]:
+    """Futures as they are done; one sentence when nobody is left to do the others."""
+    pending = set(waiting)
+    while pending:
+        done, pending = concurrent.futures.wait(pending, TICK, concurrent.futures.FIRST_COMPLETED)
+        yield from done
+        if isinstance(executor, Workers):
+            executor.check()
+
+
+def answer(future: concurrent.futures.Future[Any], what: str) -> Any:
+    """A future's result; what went wrong on a worker, in one sentence."""
+    try:
+        return future.result()
+    except InputError:
+        raise
+    except (concurrent.futures.CancelledError, asyncio.CancelledError):
+        raise InputError(f"{what} was not computed: the scheduler of the workers is gone. {GO_ON}") from None
+    except Exception as error:
+        dead = " Its workers died, one after the other: too little memory?" if _killed(error) else ""
+        raise InputError(f"{what} could not be computed: {in_words(error)}.{dead} {GO_ON}") from error
+
+
+def _killed(error: BaseException) -> bool:
+    return type(error).__name__ in ("KilledWorker", "BrokenProcessPool")
+
+
+class Workers(concurrent.futures.Executor):
+    """The workers of a Dask scheduler. The work of one that dies is done by another, as often as Dask allows (three
+    times, unless it is told otherwise).
+    """
+
+    def __init__(self, client: Any, address: str, chosen: list[str] | None) -> None:
+        self._client = client
+        self._address = address
+        self._chosen = chosen
+        self._executor = client.get_executor(pure=False, **({"workers": chosen} if chosen else {}))
+        self._seen = time.monotonic()
+
+    def submit(self, *arguments: Any, **more: Any) -> concurrent.futures.Future[Any]:
+        """Work for one of them."""
+        found: concurrent.futures.Future[Any] = self._executor.submit(*arguments, **more)
+        return found
+
+    def check(self) -> None:
+        """Raise when the scheduler or all workers have been gone for too long."""
+        try:
+            there = _workers(self._client) if self._client.status == "running" else None
+        except (OSError, TimeoutError, RuntimeError, asyncio.CancelledError):
+            there = None
+        if there and any(self._chosen is None or name in self._chosen for name in there):
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > ALONE:
+            who = "the scheduler does not answer any more" if there is None else "no workers are left"
+            raise InputError(f"{who} at {self._address}. {GO_ON}")
+
+
+def _workers(client: Any) -> dict[str, Any]:
+    return dict(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _fit(client: Any, workers: Iterable[str], say: Callable[[str], None]) -> list[str] | None:
+    """The workers that would compute the same numbers; None if all would. One that is busy is asked with its work."""
+    asked = {name: client.submit(require_same, here(), workers=[name], pure=False) for name in workers}
+    unfit, until = {}, time.monotonic() + ASKED
+    for name, future in asked.items():
+        try:
+            future.result(timeout=max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            continue
+        except Exception as error:
+            unfit[name] = in_words(error)
+    for name, why in unfit.items():
+        say(f"worker {name} is left out: {why}")
+    first = next(iter(unfit.values()), "")
+    require(len(unfit) < len(asked), f"no worker can be used: {first.rstrip('.')}. Install this iclab on all of them.")
+    return [name for name in asked if name not in unfit] if unfit else None
 
 
 @contextlib.contextmanager
-def connect(address: str | None) -> Iterator[tuple[concurrent.futures.Executor | None, int]]:
-    """The executor of the Dask scheduler at this address and its number of workers; None and 1 without an address.
-
-    A worker that dies has its work done again by another: Dask's own doing.
-    """
+def connect(
+    address: str | None, say: Callable[[str], None] = print
+) -> Iterator[tuple[concurrent.futures.Executor | None, int]]:
+    """The executor of the Dask scheduler at this address and its number of threads; None and 1 without an address."""
     if address is None:
         yield None, 1
         return
@@ -24,11 +149,18 @@ def connect(address: str | None) -> Iterator[tuple[concurrent.futures.Executor |
         from distributed import Client
     except ImportError:
         raise InputError("--cluster needs dask.distributed; install it with: pip install 'iclab[cluster]'") from None
+    for name in ("distributed", "asyncio", "tornado"):  # what matters is said here, in a sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
-    with client:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+    try:
+        workers = _workers(client)
         require(bool(workers), f"the scheduler at {address} has no workers; start some with: dask worker {address}")
-        yield client.get_executor(pure=False), sum(worker["nthreads"] for worker in workers.values())
+        chosen = _fit(client, workers, say)
+        threads = sum(worker["nthreads"] for name, worker in workers.items() if chosen is None or name in chosen)
+        yield Workers(client, address, chosen), threads
+    finally:
+        with contextlib.suppress(Exception):
+            client.close(timeout=PATIENCE)

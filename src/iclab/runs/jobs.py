@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,15 +11,14 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import Experiment, Paper
-from iclab.devices import numerics, prepare_jax
 from iclab.engine import Engine
-from iclab.errors import InputError, require
 from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
 from iclab.report.formats import duration
+from iclab.runs.cluster import Here, answer, finished, here, require_same
 from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
-from iclab.runs.store import Store, from_bytes, model_files, source_digest, to_bytes
+from iclab.runs.store import Store, from_bytes, model_files, to_bytes
 from iclab.runs.sweep_target import settings_of
 
 
@@ -123,52 +121,68 @@ def run_elsewhere(
     jobs: Sequence[Job], store: Store, progress: RunProgress, executor: concurrent.futures.Executor
 ) -> dict[str, xr.Dataset]:
     """The same, every seed of every paper as one piece of work for the executor. Finished pieces are kept."""
-    costs = {f"{job.label}-seed-{seed}": job.cost / len(job.seeds) for job in jobs for seed in job.seeds}
     single = {f"{job.label}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
+    costs = {f"{job.label}-seed-{seed}": job.cost / len(job.seeds) for job in jobs for seed in job.seeds}
     pieces: dict[str, dict[str, xr.Dataset]] = {}
+    results: dict[str, xr.Dataset] = {}
+    left = {job.label: len(job.seeds) for job in jobs}
+    whole = {job.label: job for job in jobs}
+
+    def arrived(piece: str, found: dict[str, xr.Dataset]) -> None:
+        """Keep a piece; with the last seed of its job the job's experiments are whole, and statements are judged."""
+        pieces[piece] = found
+        job = whole[single[piece].label]
+        left[job.label] -= 1
+        if not left[job.label]:
+            own = _joined(job, [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds], store)
+            results.update(own)
+            for name in job.experiments:
+                if job.result(name) in own:
+                    progress.begin(job.result(name), 0.0)
+                    progress.end(job.result(name), "all seeds are there")
+
     waiting = {}
     for piece, job in single.items():
         names = store.kept(f"results/pieces/{piece}/names")  # written last: the piece is whole
         kept = {name: store.load_result(f"pieces/{piece}/{name}") for name in (names or b"").decode().split()}
         found = {name: data for name, data in kept.items() if data is not None}
         if names is not None and len(found) == len(kept):
-            pieces[piece] = found
             progress.skip(piece, costs[piece])
+            arrived(piece, found)
         else:
             waiting[executor.submit(compute_piece, job, here(store.fingerprint))] = piece
     try:
-        for future in concurrent.futures.as_completed(waiting):
+        for future in finished(waiting, executor):
             piece = waiting[future]
             progress.begin(piece, costs[piece])
             contents, models = answer(future, piece)
             for name, model in models.items():
                 store.write(f"models/{name}", model)
-            pieces[piece] = {name: from_bytes(content) for name, content in contents.items()}
-            for name, data in pieces[piece].items():
+            found = {name: from_bytes(content) for name, content in contents.items()}
+            for name, data in found.items():
                 store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))
-            store.keep(f"results/pieces/{piece}/names", " ".join(pieces[piece]).encode())
-            progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in pieces[piece].values())))
+            store.keep(f"results/pieces/{piece}/names", " ".join(found).encode())
+            progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in found.values())))
+            arrived(piece, found)
     finally:
         for future in waiting:
             future.cancel()
-    return _joined(jobs, pieces, store)
+    return results
 
 
-def _joined(jobs: Sequence[Job], pieces: Mapping[str, Mapping[str, xr.Dataset]], store: Store) -> dict[str, xr.Dataset]:
-    """The pieces of every job put together along their seeds."""
+def _joined(job: Job, by_seed: Sequence[Mapping[str, xr.Dataset]], store: Store) -> dict[str, xr.Dataset]:
+    """The pieces of a job put together along their seeds."""
     results = {}
-    for job in jobs:
-        by_seed = [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds]
-        for label in dict.fromkeys(label for piece in by_seed for label in piece):
-            parts = [piece[label] for piece in by_seed if label in piece]
-            joined = parts[0]
-            if job.source.unit == "seed":
-                joined = xr.concat(
-                    parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
-                )
-            total = {name: sum(part.attrs[name] for part in parts) for name in ("seconds", "diverged", "members")}
-            results[label] = joined.assign_attrs(total)
-            store.save_result(label, results[label], float(total["seconds"]))
+    for label in dict.fromkeys(label for piece in by_seed for label in piece):
+        parts = [piece[label] for piece in by_seed if label in piece]
+        joined = parts[0]
+        if job.source.unit == "seed":
+            joined = xr.concat(
+                parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
+            )
+        total = {name: sum(part.attrs[name] for part in parts) for name in ("seconds", "diverged", "members")}
+        results[label] = joined.assign_attrs(total)
+        store.save_result(label, results[label], float(total["seconds"]))
     return results
 
 
@@ -189,43 +203,3 @@ def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, byte
         except NoSeedsError:  # this experiment is for the first few seeds
             continue
     return results, models
-
-
-@dataclasses.dataclass(frozen=True)
-class Here:
-    """What a worker must have in common with the run: the source, what decides its numbers; and the run's
-    fingerprint.
-    """
-
-    source: str
-    numerics: Mapping[str, Any]
-    fingerprint: str = ""
-
-
-def here(fingerprint: str = "") -> Here:
-    """This process."""
-    prepare_jax()
-    return Here(source_digest(), numerics(), fingerprint)
-
-
-def require_same(run: Here) -> None:
-    """A worker with another iclab or other flags would compute other numbers without anybody noticing."""
-    own = here()
-    where = f"the worker on {platform.node()}"
-    require(own.source == run.source, f"{where} has another version of iclab than the run; install the same there.")
-    different = [
-        f"{name} {value} instead of {run.numerics.get(name)}"
-        for name, value in own.numerics.items()
-        if value != run.numerics.get(name)
-    ]
-    require(not different, f"{where} would compute other numbers than the run: {', '.join(different)}.")
-
-
-def answer(future: concurrent.futures.Future[Any], what: str) -> Any:
-    """A future's result; what went wrong on a worker, in one sentence."""
-    try:
-        return future.result()
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{what} could not be computed: {type(error).__name__}: {error}") from error

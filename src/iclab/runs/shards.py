@@ -23,7 +23,7 @@ from iclab.experiments import Lab, Trained
 from iclab.merging import side_by_side
 from iclab.planning import PlanningEngine
 from iclab.runs.checkpoints import KeptTraining
-from iclab.runs.jobs import Here, require_same
+from iclab.runs.cluster import Here, require_same
 from iclab.runs.store import to_bytes
 from iclab.runs.sweep_target import Loaded, Target, load
 from iclab.settings import replaced

@@ -23,7 +23,7 @@ from iclab.experiments import Lab
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
-from iclab.runs.jobs import answer, here
+from iclab.runs.cluster import answer, finished, here
 from iclab.runs.limits import require_room, require_time
 from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
 from iclab.runs.progress import RunProgress, resumable
@@ -154,7 +154,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
             return
         waiting = {executor.submit(compute_elsewhere, shard, here(store.fingerprint)): shard for shard in pending}
         try:
-            for future in concurrent.futures.as_completed(waiting):
+            for future in finished(waiting, executor):
                 shard = waiting[future]
                 content, kept, seconds = answer(future, shard.name)
                 progress.begin(shard.name, len(shard.points))

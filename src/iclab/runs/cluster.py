@@ -23,6 +23,7 @@ PATIENCE = 10.0  # seconds until a scheduler that does not answer is no schedule
 ASKED = 60.0  # seconds in which a worker that has nothing else to do says who it is
 ALONE = 30.0  # seconds without a worker, or without the scheduler, after which nobody is coming back
 TICK = 1.0
+INSTALLED = "__import__('importlib.util', fromlist=['util']).find_spec('iclab') is not None"
 GO_ON = "What is finished is kept, and the same command with its --out goes on."
 
 
@@ -119,22 +120,32 @@ def _workers(client: Any) -> dict[str, Any]:
     return dict(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def _fit(client: Any, workers: Iterable[str], say: Callable[[str], None]) -> list[str] | None:
-    """The workers that would compute the same numbers; None if all would. One that is busy is asked with its work."""
-    asked = {name: client.submit(require_same, here(), workers=[name], pure=False) for name in workers}
-    unfit, until = {}, time.monotonic() + ASKED
-    for name, future in asked.items():
+def _asked(client: Any, workers: Iterable[str], question: Callable[..., Any], about: Any) -> dict[str, Any]:
+    """What workers answer, or the error in words; one that is busy gives no answer: it is asked with its work."""
+    futures = {name: client.submit(question, about, workers=[name], pure=False) for name in workers}
+    until, answers = time.monotonic() + ASKED, {}
+    for name, future in futures.items():
         try:
-            future.result(timeout=max(0.0, until - time.monotonic()))
+            answers[name] = future.result(timeout=max(0.0, until - time.monotonic()))
         except TimeoutError:
             continue
         except Exception as error:
-            unfit[name] = in_words(error)
+            answers[name] = in_words(error)
+    return answers
+
+
+def _fit(client: Any, workers: Iterable[str], say: Callable[[str], None]) -> list[str] | None:
+    """The workers that would compute the same numbers; None if all would."""
+    names = list(workers)
+    installed = _asked(client, names, eval, INSTALLED)  # Dask loses a worker that is given a function it cannot import
+    unfit = {name: "iclab is not installed there" for name, found in installed.items() if found is not True}
+    others = [name for name in names if name not in unfit]
+    unfit |= {name: why for name, why in _asked(client, others, require_same, here()).items() if why is not None}
     for name, why in unfit.items():
-        say(f"worker {name} is left out: {why}")
-    first = next(iter(unfit.values()), "")
-    require(len(unfit) < len(asked), f"no worker can be used: {first.rstrip('.')}. Install this iclab on all of them.")
-    return [name for name in asked if name not in unfit] if unfit else None
+        say(f"worker {name} is left out: {why.rstrip('.')}.")
+    first = next(iter(unfit.values()), "").rstrip(".")
+    require(len(unfit) < len(names), f"no worker can be used: {first}. All of them need this version of iclab.")
+    return [name for name in names if name not in unfit] if unfit else None
 
 
 @contextlib.contextmanager
@@ -149,8 +160,9 @@ def connect(
         from distributed import Client
     except ImportError:
         raise InputError("--cluster needs dask.distributed; install it with: pip install 'iclab[cluster]'") from None
-    for name in ("distributed", "asyncio", "tornado"):  # what matters is said here, in a sentence
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in ("asyncio", *logging.root.manager.loggerDict):  # what matters is said here, in a sentence
+        if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:

@@ -10,7 +10,8 @@ import xarray as xr
 from iclab.kinds import Outcome
 from iclab.papers import PAPERS
 from iclab.papers.feature_selection.edges import FRACTIONS, AtLeast, edge_length
-from iclab.papers.feature_selection.laws import constant, laws, residual, together
+from iclab.papers.feature_selection.laws import beyond_power, constant, laws, residual, side_by_side, together
+from iclab.papers.feature_selection.lemmas import at_work
 from iclab.papers.feature_selection.readings import edge, inside, wide
 from iclab.papers.feature_selection.settings import deviation, patterns, shifted_patterns, symbols, world
 from iclab.papers.feature_selection.sizes import own_steps, roomy, smallest_balanced
@@ -45,6 +46,28 @@ def test_what_was_never_reached_has_no_residual():
     data[0, 1] = np.inf
     assert np.isinf(residual(data)[1]) and np.isfinite(residual(data)[0])
     assert np.isnan(constant(data)).all()
+
+
+def test_the_law_in_alpha_is_compared_with_a_power():
+    """Each fits its own data better; what was never reached is infinitely far from the law."""
+    law, power = times(lambda alpha: 200 / (3.3 - 1 / alpha)), times(lambda alpha: 200 * alpha**-0.8)
+    assert float(beyond_power(law).max()) < -0.05 and float(beyond_power(power).min()) > 0.02
+    law[0, 1] = np.inf
+    assert np.isinf(beyond_power(law)[1]) and np.isfinite(beyond_power(law)[0])
+
+
+def test_pulls_are_read_while_the_loss_is_still_high():
+    """Seed by seed; before training where no loss is known, as in an untrained model."""
+    at = {"step": [0, 20, 40], "seed": [0, 1, 2]}
+    loss = xr.DataArray([[np.nan] * 3, [1.0, 0.95, np.nan], [0.92, 0.1, np.nan]], at, ("step", "seed"))
+    data = xr.DataArray(np.arange(9.0).reshape(3, 3), at, ("step", "seed"))
+    assert at_work(data, loss).values.tolist() == [6.0, 4.0, 2.0]
+
+
+def test_times_side_by_side_are_of_the_seeds_that_both_have():
+    few, many = (times(lambda alpha: alpha, seeds=seeds).rename(fraction="low") for seeds in (2, 4))
+    both = side_by_side(many, few)
+    assert both.sizes["low"] == 2 * len(ALPHAS) and both["seed"].values.tolist() == [0, 1]
 
 
 def test_times_of_two_experiments_are_put_in_order():

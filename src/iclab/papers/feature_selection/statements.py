@@ -34,17 +34,16 @@ from iclab.papers.feature_selection.laws import (
     FRACTION,
     LOW_FRACTION,
     NARROW,
+    beyond_power,
     constant,
     laws,
     proportional,
-    residual,
     together,
 )
-from iclab.papers.feature_selection.readings import edge, inside, wide
+from iclab.papers.feature_selection.readings import NEURONS, edge, inside, wide
 from iclab.papers.feature_selection.settings import Settings
 
-ZERO = 0.001  # "zero error", measured on 10,000 prompts per seed; prompts with no matching context leave about 0.00004
-LAW = 0.1  # how far the iterations may be from the fitted law in α: seeds differ by 5 to 10 %
+ZERO = 0.001  # "zero error", on 10,000 or 50,000 prompts per seed; prompts with no matching context leave about 0.00004
 SIDES = ("query", "key")
 KINDS = (
     "Bounds are read as bounds, with a constant that is measured, since the second version; results had "
@@ -54,7 +53,8 @@ AGAIN = (
     "Sizes over which a bound is judged, and the readings inside the hypotheses, came with the third version; results "
     "at one size and a scouting run (1 or 2 seeds) had been seen."
 )
-TIMES = "iterations needed: until the training loss on fresh prompts is below 0.1"
+REFEREE = "Changed after a referee's report on the full-size results:"
+TIMES = "iterations needed: until the training loss on fresh prompts is below 0.1 for the first time"
 PRINTED = Reading(
     "printed",
     "as (10) is printed: coordinates of W_O and of the value, all neurons",
@@ -94,10 +94,13 @@ def theorem1(s: Settings) -> Statement:
         "thm1", "Theorem 1", "After T iterations (6) the error on the M1 training tasks is zero.",
         (
             Part("0-1 error on the training tasks", error, suffices(ZERO), UNIT, ("", "inside", "wide")),
-            Part("0-1 error at the edge", near, suffices(ZERO), UNIT, ("edge",)),
+            Part("0-1 error at the edge", near, suffices(ZERO), UNIT, ("edge",),
+                 unsettled="hidden constants are taken as 1; l_tr, B and T would have to be run doubled"),
         ),
-        (STATED, inside(s), wide(s), edge(s)), figure="generalisation", afterwards=f"{KINDS} {AGAIN}",
-        ours=("'zero': below 0.001",),
+        (STATED, inside(s), wide(s), edge(s)), figure="generalisation",
+        afterwards=f"{KINDS} {AGAIN} {REFEREE} the edge, which failed, is open, as its constants are ours.",
+        ours=("'zero': below 0.001",
+              "at the edge T is 1200: (6) with a constant of 1 asks for 34 steps, where the loss inside is still 1"),
     )  # fmt: skip
 
 
@@ -114,31 +117,34 @@ def inside_fixed(s: Settings) -> Reading:
 def equation6(s: Settings) -> Statement:
     """(6): how the iterations that suffice grow, factor by factor."""
     own = laws(s)
-    everywhere = ("range", "fixed")
     return Statement(
         "eq6", "(6) of Theorem 1",
         "T = Θ(√M λ_*⁻¹ η⁻¹ (1 - ε_m - τ M1)^(-1/2) (C - 1/α)⁻¹) iterations suffice, for some C.",
         (
-            own["λ_*"].part(readings=(*everywhere, "inside,fixed")),
-            *(own[name].part(readings=everywhere) for name in ("τ", "η")),
+            own["λ_*"].part(),
+            own["τ"].part(readings=("range", "inside")),
+            own["η"].part(readings=("range",)),
             own["M"].part(readings=("inside",)),
             Part(
-                "iterations against K/(C - 1/α), C fitted", apply(residual, TIMES_IN_FRACTION),
-                below(LAW, "existence"), readings=everywhere,
+                "misfit of K/(C - 1/α), C fitted, minus that of a power of α", apply(beyond_power, TIMES_IN_FRACTION),
+                below(0.0, "existence"), readings=("range",),
                 found=apply(constant, TIMES_IN_FRACTION), found_as="C ≈ {:.2g}",
+                unsettled="α from 0.35 on cannot tell it from a power; smaller α, with longer prompts, would have to "
+                "be run",
             ),
         ),
         (IN_RANGE, FIXED, inside(s), inside_fixed(s)), hypotheses="thm1", figure="eq6", table="rates",
         ours=(
-            TIMES, "in M: below 0.1 for the first time, in a space of 120 dimensions, M1 = 5",
-            "ε_m = 1/4 in the law in τ",
-            "the law in α: root mean square of log T - log K + log(C - 1/α) over seven α from 0.35 to 1 below 0.1, "
-            "seed by seed; C depends on the range (3.3 from 0.55 on), and a power of α fits as well",
+            TIMES, "in M: in a space of 120 dimensions, M1 = 5", "ε_m = 1/4 in the law in τ",
+            "the law in α: root mean square of log T - log K + log(C - 1/α) over seven α from 0.35 to 1, seed by seed, "
+            "minus the same for a power of α; C depends on the range (4.3, and 3.3 or 3.4 from 0.55 on)",
         ),
         afterwards=f"{KINDS} C was 2 until it was fitted, and then had been seen to be 3.3 for α >= 0.55; the two "
         "smaller α were added to test that. With every λ = λ_* the grid of λ_* first went down to 0.3, where nothing "
         "was reached in 500 steps; it now begins at 0.6, with 1000 steps. The laws were parts of Theorem 1. "
-        "In M, one of 12 models had left a loss of 0 again, so that the first time counts there.",
+        "In M, one of 12 models had left a loss of 0 again, so that the first time counts. "
+        f"{REFEREE} that is so in every law, each reading has the factors that were run in it only, and the law in α, "
+        "which had held to 10 %, is compared with a power and is open.",
     )  # fmt: skip
 
 
@@ -208,11 +214,12 @@ def proposition1(s: Settings) -> Statement:
         ),
         (inside(s),), figure="prop1",
         afterwards=f"{KINDS} {AGAIN} The approach was a power of T over the last decade, with no level to go to, and "
-        "failed as one; now a level is fitted beside c/T.",
+        "failed as one; now a level is fitted beside c/T, on the mean curve.",
         ours=("M = 30, 48, 76, 120 in a space of 120 dimensions, M1 = 5; T ∝ √M as in (6); at M = 30 the loss has just "
               "fallen by then, which helps the paper",
-              "(7) asks for an exponent of at least 3/8 in log M, which grows by a factor of 1.4 only",
-              "'O(1/T)': over the last factor of 5 in T"),
+              "(7) asks for an exponent of at least 3/8 in log M, which grows by a factor of 1.4 only; its proof (59), "
+              "(60) has √log M1, and M1 is not varied",
+              "'O(1/T)': over the last factor of 5 in T; (9) has a level to go to, so that no pure power is asked for"),
     )  # fmt: skip
 
 
@@ -228,13 +235,16 @@ def proposition2() -> Statement:
                 wins, above(0.1, "existence"), UNIT, found=wins, found_as="{:.0%} of the neurons",
             ),
             Part("|pre-activation| of the others, in ξ", measured("widths", "rest").last(),
-                 Scaling("neurons", 0.0, "m", scale=1.0)),
+                 Scaling("neurons", 0.0, "m", scale=1.0), unsettled_in=(EMBEDDED.name,),
+                 unsettled="neurons that vote against the label are left out here; they would have to be measured too"),
         ),
         (PRINTED, EMBEDDED), figure="fig1b",
         ours=("'constant fraction': above 0.1; (10) by a margin of ξ",
-              "m = 320, 640, 1280, 2560 with η ∝ m, so that each is trained in the same number of steps"),
+              "m = 320, 640, 1280, 2560 with η ∝ m, so that each is trained in the same number of steps",
+              "the others: their mean, where the proposition speaks of each; as printed it is 2.1 at every m",
+              "the readings differ in two things, what contributes and which neurons are counted"),
         afterwards=f"The second reading was added after the first run, in which the printed one differed. {KINDS} "
-        f"{AGAIN}",
+        f"{AGAIN} {REFEREE} the others in the reading 'embeddings', which had held, are open.",
     )  # fmt: skip
 
 
@@ -252,14 +262,17 @@ def corollary1(s: Settings) -> Statement:
 def insight1(s: Settings) -> Statement:
     """P1 of Section 3.1: proportional, so that exponents are judged from both sides."""
     own = proportional(s)
+    few = "800 steps are too few at λ_* = 0.3, and from 0.45 or 0.6 on the exponent is another: longer ones must be run"
+    size = dataclasses.replace(own["λ_*"].part(), unsettled=few, unsettled_in=("inside",))
     return Statement(
         "p1", "P1, Section 3.1",
         "The sample complexity is proportional to λ_*⁻¹ and to (1 - τ M1)^(-1/2).",
-        (own["λ_*"].part(), own["τ"].part(readings=("inside",))),
+        (size, own["τ"].part(readings=("inside",))),
         (inside(s), inside_fixed(s)), hypotheses="thm1", figure="p1", table="rates",
         ours=(TIMES, "(1 - 1/α)⁻¹, which P1 prints too, is negative for every α < 1: (6) has (C - 1/α)⁻¹"),
-        afterwards="P1 became a statement of its own with the third version, when the exponent in λ_* (-0.66 with λ "
-        "in a range, about -2 with every λ = λ_*) and none in τ had been seen at m = 300.",
+        afterwards="P1 became a statement of its own with the third version, when the exponent in λ_* (about -0.65 "
+        "with λ in a range, about -2 with every λ = λ_*) and none in τ had been seen at m = 300. "
+        f"{REFEREE} the exponent with λ in a range is open for the steps, not for the seeds.",
     )  # fmt: skip
 
 
@@ -286,20 +299,27 @@ def figure1a() -> Statement:
 
 def figure1b(s: Settings) -> Statement:
     """Figure 1(b)."""
-    short = f"32 seeds with T = 1000 leave it open, and this is T = {s.steps}" if s.steps < 1000 else ""
-    label, feature = measured("training", "label"), measured("training", "feature")
+    narrow = f"at m = {s.neurons} 32 seeds leave it open; wider models decide" if s.neurons < NEURONS else ""
+    own, well = (EMBEDDED.name, PRINTED.name), ("inside", "wide")
+
+    def parts(kind: str, words: str, readings: tuple[str, ...], unsettled: str = "") -> tuple[Part, Part]:
+        label, feature = (measured("training", f"{kind}{name}") for name in ("label", "feature"))
+        gap = label.last() - abs(feature.last())
+        return (
+            Part(f"label part minus |feature part| at the end{words}", gap, larger(), readings=readings),
+            Part(f"trend of the label part{words}", apply(trend, label, "step"), larger(0.5), SIGNED, readings,
+                 unsettled=unsettled, unsettled_in=(PRINTED.name,)),
+        )  # fmt: skip
+
     return Statement(
         "fig1b", "Figure 1(b)",
         "The label part's contribution to the pre-activation grows beyond the feature part's.",
-        (
-            Part("label part minus |feature part| at the end", label.last() - abs(feature.last()), larger()),
-            Part("trend of the label part", apply(trend, label, "step"), larger(0.5), SIGNED, unsettled=short,
-                 unsettled_in=(PRINTED.name,)),
-        ),
-        (EMBEDDED, PRINTED), figure="fig1b", ours=("means over the neurons and prompts for which (10) holds by ξ",),
+        (*parts("", "", own, narrow), *parts("own_", ", embeddings", well), *parts("printed_", ", printed", well)),
+        (EMBEDDED, PRINTED, inside(s), wide(s)), figure="fig1b",
+        ours=("means over the neurons and prompts for which (10) holds by ξ",),
         afterwards="The first run read (10) as printed and divided the two contributions; the ratio has a "
         "denominator near 0 "
-        "and was inconclusive. Now their difference, in both readings.",
+        f"and was inconclusive. Now their difference, in both readings. {REFEREE} both are asked of wider models, too.",
     )  # fmt: skip
 
 

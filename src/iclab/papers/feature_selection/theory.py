@@ -185,7 +185,8 @@ def gradient_lemmas(s: Symbols, c: float) -> tuple[Theorem, ...]:
         Theorem(
             f"{PAPER}/lem4", "Lemma 4, W_Q and W_K", "What gradients add between patterns.", (),
             (rate("across over along", "O(1/M1)", s, {"relevant_patterns": -1}, constant=c),
-             rate("on irrelevant patterns", "O(1/(BM))", s, {"batch": -1, "all_patterns": -1}, constant=c)),
+             rate("on irrelevant patterns", "O(1/(BM))", s, {"batch": -1, "all_patterns": -1}, constant=c,
+                  note="per step t")),
         ),
         Theorem(
             f"{PAPER}/lem5", "Lemma 5, W_V", "How far a token moves along the rows of W_O.", (),

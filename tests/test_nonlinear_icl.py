@@ -83,6 +83,7 @@ def test_the_gap_splits_norms_with_the_least_variance():
     assert best == 12 and of.between(data).item() == pytest.approx(ordered[11:13].mean())
     assert of.large_share(data).item() == pytest.approx(20 / 32)
     assert of.least_large(data).item() == pytest.approx(ordered[12])
+    assert of.largest_small(data).item() == pytest.approx(ordered[11])
     assert np.isnan(of.large_share(data * np.nan)).all()
 
 

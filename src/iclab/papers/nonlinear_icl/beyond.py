@@ -15,9 +15,10 @@ from iclab.papers.nonlinear_icl.settings import Settings
 from iclab.papers.nonlinear_icl.statements import KINDS, epsilon
 from iclab.papers.nonlinear_icl.statements import statements as theorems
 
+SEEDS = 32  # of GPT-2 at full size
 MILD = (
     "Added after the first run, in which Figure 3(A) differed at every S_1, to tell the two shifts apart: new "
-    f"patterns, and irrelevant parts ten times as large. The rule is Figure 3(A)'s. {FEWER_SEEDS}"
+    f"patterns, and irrelevant parts ten times as large. The rule was Figure 3(A)'s then. {FEWER_SEEDS}"
 )
 
 
@@ -27,6 +28,7 @@ def statements(s: Settings) -> list[Statement]:
     mild, rules = measured("gpt2-sums", "mild_error"), ("trained as for Figure 3; rules of the one-layer model",)
     mass = measured("gpt2-training", "in_attention_same").sel(setting="fixed")
     error, hinge = measured("gpt2-pruned", "error").sel(order="smallest first"), measured("gpt2-pruned", "hinge")
+    rare = "" if s.gpt2.seeds >= SEEDS else f"the seeds that fail are rare, 2 of {SEEDS}: so many would have to be run"
     layers = {f"layer {number + 1}": str(number + 1) for number in range(s.gpt2.depth)} | {"all layers": "all"}
     return [
         *theorems(s),
@@ -45,8 +47,10 @@ def statements(s: Settings) -> list[Statement]:
             "With irrelevant parts no larger than in training, GPT-2's out-of-domain 0-1 error is below 0.01 when "
             "S_1 >= 1 and deviates from 0 when S_1 < 1.",
             (
-                Part("largest 0-1 error over S_1 >= 1", mild.sel(total=slice(1, 2)).max("total"), below(0.01), UNIT),
-                Part("smallest 0-1 error over S_1 < 1", mild.sel(total=slice(0, 0.99)).min("total"), above(0.01), UNIT),
+                Part("largest 0-1 error over S_1 >= 1", mild.sel(total=slice(1, 2)).max("total"), below(0.01), UNIT,
+                     unsettled=rare, unsettled_in=(DEEP[0].name,)),
+                Part("smallest 0-1 error over S_1 < 1", mild.sel(total=slice(0, 0.99)).min("total"), above(0.01), UNIT,
+                     unsettled=rare, unsettled_in=(DEEP[0].name,)),
             ),
             DEEP, ours=(f"K' = {s.irrelevant_size:g}; grid of S_1: 0.4 to 1.28",), afterwards=MILD, beyond=True,
         ),

@@ -118,10 +118,8 @@ def prop41(results: Results, s: Settings) -> Figure:
     mass = {f"{label}, {words}": 1 - measured(name, "attention_same").sel(domain=domain)
             for label, name in runs.items() for domain, words in DOMAINS.items()}  # fmt: skip
     names = {"same task (28)": "rival", "other relevant (29)": "stranger", "irrelevant (30)": "noise"}
-    ratios = {
-        text: measured("sizes@inside", f"in_query_{part}") / measured("sizes@inside", "in_query_kept")
-        for text, part in names.items()
-    }
+    added = measured("sizes@inside", "in_query_kept") - s.initial_scale * s.pattern_strength
+    ratios = {text: measured("sizes@inside", f"in_query_{part}") / added for text, part in names.items()}
     shown.append(Lines("Attention elsewhere (20)", mass, "patterns", y="attention elsewhere", **more))
     shown.append(Lines("Lemma B.5: over the own, M1 tasks", ratios, "patterns", y="ratio", **more))
     return picture(results, *shown, width=4.0, columns=3)

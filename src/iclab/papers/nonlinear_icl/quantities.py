@@ -41,6 +41,11 @@ def least_large(norms: xr.DataArray) -> xr.DataArray:
     return norms.where(norms > between(norms)).min("neuron")
 
 
+def largest_small(norms: xr.DataArray) -> xr.DataArray:
+    """The largest norm outside L."""
+    return norms.where(norms < between(norms)).max("neuron")
+
+
 def share_of_large(cosine: xr.DataArray, norms: xr.DataArray, threshold: float) -> xr.DataArray:
     """The share of the neurons in L whose cosine is at least the threshold."""
     large = norms > between(norms)

@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 from iclab.papers.chain_of_thought import lemmas, theory
-from iclab.papers.chain_of_thought.laws import TERMS, needed, over, term_by_term
+from iclab.papers.chain_of_thought.laws import PATTERNS, STEPS, SWEEPS, TERMS, needed, over, regular, term_by_term
 from iclab.papers.chain_of_thought.settings import settings, symbols, timed
-from iclab.papers.chain_of_thought.statements import more_needed
+from iclab.papers.chain_of_thought.statements import earlier, more_needed
 
 QUICK = settings["quick"]
 
@@ -46,21 +46,41 @@ def test_what_is_needed_is_compared_with_the_whole_sum_at_its_own_setting_and_er
     assert -0.6 < slope < -0.3  # the sum's own exponent in α is none of its powers
 
 
+def learned(at, sweep, values, constants):
+    """Losses along a sweep that get below ε after these shares of the terms of (18)."""
+    steps, errors, curves = np.arange(0, 6000), np.geomspace(0.5, 0.005, 400), []
+    for value in values:
+        points = [dataclasses.replace(at, error=e, **{sweep.letter: value}) for e in errors]
+        laws = np.array([[law(point).value for law in TERMS] for point in points])
+        curves.append(np.interp(steps, laws @ constants, errors))
+    twice = np.repeat(np.array(curves)[:, None], 2, axis=1)
+    return xr.DataArray(twice, dims=(sweep.dim, "seed", "step"), coords={sweep.dim: list(values), "step": steps})
+
+
 def test_the_constants_of_the_terms_are_found_and_the_quotient_is_one_where_the_sum_is_right():
-    at, values = symbols(timed(QUICK, patterns=20)), (0.1, 0.2, 0.4)
-    steps = np.arange(0, 4000)
-    curves = []
-    for value in values:  # a loss that gets below ε after 0.5 of the first and 0.1 of the last term
-        errors = np.geomspace(0.5, 0.005, 400)
-        laws = [[law(dataclasses.replace(at, error=e, matching_fraction=value)).value for law in TERMS] for e in errors]
-        curves.append(np.interp(steps, np.array(laws) @ (0.5, 0.0, 0.1), errors))
-    curve = xr.DataArray(
-        np.repeat(np.array(curves)[:, None], 2, axis=1),
-        dims=("fraction", "seed", "step"), coords={"fraction": list(values), "step": steps},
-    )  # fmt: skip
-    found, constants = term_by_term(curve, "fraction", "matching_fraction", at)
+    at = symbols(timed(QUICK, patterns=20)), symbols(timed(QUICK))
+    asked = list(zip(at, SWEEPS[:2], ((0.1, 0.2, 0.4), (8, 12, 20)), strict=True))
+    curves = [learned(*one, (0.5, 0.0, 0.1)) for one in asked]
+    found, constants = term_by_term(curves, SWEEPS[:2], at)
     assert constants == pytest.approx((0.5, 0.0, 0.1), abs=0.02)
-    assert np.allclose(found, 1.0, atol=0.02)
+    assert all(np.allclose(quotient, 1.0, atol=0.02) for quotient in found)
+    other = learned(*asked[1], (0.5, 0.0, 0.3))  # sweeps that need other constants do not get their own
+    found, _ = term_by_term([curves[0], other], SWEEPS[:2], at)
+    assert found[1].min() > 1.2 * found[0].max()
+
+
+def test_settings_at_which_a_reasoning_comes_to_a_pattern_twice_are_not_judged():
+    at = symbols(timed(QUICK))
+    kept = {}
+    for sweep, values in ((SWEEPS[1], PATTERNS), (SWEEPS[2], STEPS)):
+        data = xr.DataArray(np.ones(len(values)), dims=sweep.dim, coords={sweep.dim: list(values)})
+        kept[sweep.symbol] = regular(data, sweep, at)[sweep.dim].values.tolist()
+    assert kept == {"M": [8, 12, 20], "K": [2, 3, 4]}
+
+
+def test_what_the_shortest_prompt_meets_is_censored_from_below():
+    times = xr.DataArray([5.0, 7.5, np.inf], dims="value", attrs={"limit": 40.0, "floor": 5.0})
+    assert earlier(times).values.tolist() == [0.0, 7.5, np.inf] and earlier(times).attrs == times.attrs
 
 
 def test_censored_quotients_lie_beyond_the_end_of_the_run():
@@ -114,19 +134,14 @@ def test_short_trainings_meet_the_conditions_on_batch_length_and_step_size(chang
     assert own.matching_fraction * own.train_length == pytest.approx(2)
 
 
-def test_room_is_positive_where_a_bound_is_kept_and_looks_at_the_first_stage_only():
+def test_room_is_positive_where_a_bound_is_kept_until_the_end_of_the_first_stage():
     at = symbols(timed(QUICK, patterns=20))
     end = theory.first_stage_of_lemmas(at).value
     steps = [0, 10, 100, math.ceil(end) + 1]
     ones = xr.DataArray(np.full((4, 2), 0.1), dims=("step", "seed"), coords={"step": steps})
     bound = lemmas.first_stage_bounds(at, ones, ones, ones)["(33) left"]
     kept, broken = (bound * factor for factor in (2.0, 0.5))
-    moments, nowhere = (ones, ones, ones), 0 * ones  # a first stage that does not end before T_1
-    assert (lemmas.room(kept, *moments, nowhere, at, "(33) left") > 0).all()
-    assert (lemmas.room(broken, *moments, nowhere, at, "(33) left") < 0).all()
-    late = kept.where(kept["step"] < end, broken)
-    assert (lemmas.room(late, *moments, nowhere, at, "(33) left") > 0).all()
-    later = kept.where(kept["step"] < 100, broken)
-    ended = (ones["step"] >= 10) * (1 + nowhere)
-    assert (lemmas.room(later, *moments, nowhere, at, "(33) left") < 0).all()
-    assert (lemmas.room(later, *moments, ended, at, "(33) left") > 0).all()
+    assert (lemmas.room(kept, ones, ones, ones, at, "(33) left") > 0).all()
+    for until, sign in ((end, 1), (100, -1)):
+        late = kept.where(kept["step"] < until, broken)
+        assert (sign * lemmas.room(late, ones, ones, ones, at, "(33) left") > 0).all()

@@ -2,7 +2,7 @@
 
 Iterations are needed until the training loss (on fresh prompts) stays below ε. (18) is a sum, whose slope in a setting
 is none of its powers, and each of its terms hides a constant: what is judged is what was needed over the sum with these
-constants, at the same setting and ε. It must not grow.
+constants, one set for all sweeps, at the same setting and ε. It must not grow.
 Stage 1 ends when the attention looks at columns of the query's step only, stage 2 when it looks at the query's step and
 pattern, on fresh prompts made like the training ones. The theorems say what suffices: each law is an upper bound.
 """
@@ -22,8 +22,8 @@ from iclab.statistics import first_passage
 
 TRAINED_FRACTIONS = (0.1, 0.125, 0.2, 0.4)  # α
 STEP_SIZES = (0.225, 0.4, 0.6, 0.9)  # η
-PATTERNS = (5, 8, 12, 20)  # M
-STEPS = (2, 3, 4, 8)  # K
+PATTERNS = (5, 8, 12, 20)  # M; with 5 and K = 3 a pattern comes twice, which is not judged
+STEPS = (2, 3, 4, 8)  # K; with 8 and M = 8 too
 ERRORS = (0.1, 0.05, 0.025, 0.0125)  # ε: the loss that is asked for
 STEP_ERRORS = (0.2, 0.1, 0.05, 0.025)  # ε of (35): the attention on other steps that is allowed
 ATTENTION_ERRORS = (0.2, 0.14, 0.1, 0.07, 0.05)  # ε of (10): the attention elsewhere that is allowed
@@ -86,38 +86,60 @@ def over(
     return found.assign_attrs({key: float(end) / stated.max() for key, end in times.attrs.items()})
 
 
+def distinct(at: theory.Symbols) -> bool:
+    """Whether no pattern comes twice in a reasoning: step k goes k places on, so that it is at place k(k+1)/2 mod M."""
+    steps = int(at.reasoning_steps)
+    return len({k * (k + 1) // 2 % int(at.patterns) for k in range(steps + 1)}) == steps + 1
+
+
+def regular(data: xr.DataArray, sweep: Sweep, at: theory.Symbols) -> xr.DataArray:
+    """The values of a sweep at which no pattern comes twice; all where none is left."""
+    values = [float(value) for value in data[sweep.dim].values]
+    kept = [row for row, value in enumerate(values) if distinct(dataclasses.replace(at, **{sweep.letter: value}))]
+    return data.isel({sweep.dim: kept}) if kept else data
+
+
 def term_by_term(
-    curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols
-) -> tuple[xr.DataArray, tuple[float, ...]]:
-    """Iterations over (18) whose three terms have constants of their own: the largest quotient over ε, and these
-    constants, which are those of the smallest squared relative error that are not negative.
+    curves: Sequence[xr.DataArray], sweeps: Sequence[Sweep], at: Sequence[theory.Symbols]
+) -> tuple[list[xr.DataArray], tuple[float, ...]]:
+    """Iterations over (18) whose three terms have constants of their own, the same in all sweeps: along each of them
+    the largest quotient over ε; and these constants, which are those of the smallest squared relative error that are
+    not negative.
     """
-    times = needed(curve, "error").transpose("error", dim, "seed")
-    numbers = times.values
-    terms = np.empty((*numbers.shape[:2], len(TERMS)))
-    for row, error in enumerate(times["error"].values):
-        for column, value in enumerate(times[dim].values):
-            there = dataclasses.replace(at, error=float(error), **{letter: float(value)})
-            terms[row, column] = [law(there).value for law in TERMS]
-    reached = np.isfinite(numbers).any(axis=2)
-    means = np.array([row[np.isfinite(row)].mean() for row in numbers[reached]])
-    constants = np.ones(len(TERMS))
-    if len(means):
-        constants, _ = scipy.optimize.nnls(terms[reached] / means[:, None], np.ones(len(means)))
-    stated = xr.DataArray(terms @ constants, dims=("error", dim), coords={"error": times["error"], dim: times[dim]})
-    found: xr.DataArray = (times / stated).max("error", skipna=False)
-    ends = {key: float(end) / float(stated.max()) for key, end in times.attrs.items()}
-    return found.assign_attrs(ends), tuple(float(constant) for constant in constants)
+    asked = [
+        (needed(regular(curve, sweep, there), "error").transpose("error", sweep.dim, "seed"), sweep.dim, sweep, there)
+        for curve, sweep, there in zip(curves, sweeps, at, strict=True)
+    ]
+    terms, shares = [], []
+    for times, dim, sweep, there in asked:
+        own = np.empty((times.sizes["error"], times.sizes[dim], len(TERMS)))
+        for row, error in enumerate(times["error"].values):
+            for column, value in enumerate(times[dim].values):
+                point = dataclasses.replace(there, error=float(error), **{sweep.letter: float(value)})
+                own[row, column] = [law(point).value for law in TERMS]
+        reached = np.isfinite(times.values).any(axis=2)
+        means = np.array([numbers[np.isfinite(numbers)].mean() for numbers in times.values[reached]])
+        shares.append(own[reached] / means.reshape(-1, 1))
+        terms.append(own)
+    whole = np.concatenate(shares)
+    constants = scipy.optimize.nnls(whole, np.ones(len(whole)))[0] if len(whole) else np.ones(len(TERMS))
+    found = []
+    for (times, dim, _, _), own in zip(asked, terms, strict=True):
+        stated = xr.DataArray(own @ constants, dims=("error", dim), coords={"error": times["error"], dim: times[dim]})
+        quotient: xr.DataArray = (times / stated).max("error", skipna=False)
+        ends = {key: float(end) / float(stated.max()) for key, end in times.attrs.items()}
+        found.append(quotient.assign_attrs(ends))
+    return found, tuple(float(constant) for constant in constants)
 
 
-def over_terms(curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols) -> xr.DataArray:
-    """Iterations over (18) with a constant in each term: the largest quotient over ε."""
-    return term_by_term(curve, dim, letter, at)[0]
+def over_terms(which: int, at: Sequence[theory.Symbols], *curves: xr.DataArray) -> xr.DataArray:
+    """Iterations over (18) with a constant in each term, along one of `SWEEPS`: the largest quotient over ε."""
+    return term_by_term(curves, SWEEPS, at)[0][which]
 
 
-def largest_constant(curve: xr.DataArray, dim: str, letter: str, at: theory.Symbols) -> xr.DataArray:
+def largest_constant(at: Sequence[theory.Symbols], *curves: xr.DataArray) -> xr.DataArray:
     """The largest constant that a term of (18) needs."""
-    return xr.DataArray(max(term_by_term(curve, dim, letter, at)[1]))
+    return xr.DataArray(max(term_by_term(curves, SWEEPS, at)[1]))
 
 
 def attention_by_error(target: xr.DataArray, power: float = 1.0) -> xr.DataArray:
@@ -126,19 +148,30 @@ def attention_by_error(target: xr.DataArray, power: float = 1.0) -> xr.DataArray
     return times.assign_coords(epsilon=[error**power for error in ATTENTION_ERRORS])
 
 
-def stated_part(sweep: Sweep, at: theory.Symbols) -> Part:
+def swept_at(wide: theory.Symbols, small: theory.Symbols) -> tuple[theory.Symbols, ...]:
+    """Where each of `SWEEPS` was trained: in α with the paper's M."""
+    return tuple(wide if sweep.symbol == "α" else small for sweep in SWEEPS)
+
+
+def stated_part(which: int, at: tuple[theory.Symbols, ...]) -> Part:
     """Iterations over (18) do not grow along a sweep, at the ε where they grow most."""
-    asked = measured(sweep.experiment, "training_loss"), sweep.dim, sweep.letter, at
-    rule = Scaling(sweep.dim, 0.0, sweep.symbol, towards=sweep.towards)
-    name, words = f"iterations over (18), in {sweep.symbol}", f"constants up to {{:.2g}} in {sweep.symbol}"
-    return Part(name, apply(over_terms, *asked), rule, found=apply(largest_constant, *asked), found_as=words)
+    sweep, curves = SWEEPS[which], [measured(sweep.experiment, "training_loss") for sweep in SWEEPS]
+    part = Part(
+        f"iterations over (18), in {sweep.symbol}", apply(over_terms, which, at, *curves),
+        Scaling(sweep.dim, 0.0, sweep.symbol, towards=sweep.towards),
+    )  # fmt: skip
+    if which:
+        return part
+    return dataclasses.replace(
+        part, found=apply(largest_constant, at, *curves), found_as="constants up to {:.2g} in (18)"
+    )
 
 
 def stage_one(sweep: Sweep, at: theory.Symbols, errors: Sequence[float] = STEP_ERRORS[:3]) -> Expression:
     """Iterations until the attention on other steps stays below ε, over (34): the largest over ε."""
 
     def largest(right_step: xr.DataArray) -> xr.DataArray:
-        times = needed(right_step, "error", errors, above=True)
+        times = needed(regular(right_step, sweep, at), "error", errors, above=True)
         found = [over(times.sel(error=e), sweep.dim, sweep.letter, at, theory.first_stage_of_lemmas) for e in errors]
         whole: xr.DataArray = xr.concat(found, "error", coords="minimal", compat="override").max("error", skipna=False)
         return whole.assign_attrs(found[0].attrs)

@@ -97,7 +97,7 @@ unstated = (
     "exactly round(α l) examples start from the query's pattern, the others from any other one",
     "A_k: circulant, one error kernel (right, one too far, the rest uniform)",
     "test patterns: a random orthonormal set in the span of the training ones, another one for every seed",
-    "grids of α', τ, ρ, τ_o, ρ_o: what K = 3 and M' = 10 allow; (τ_o, ρ_o) = (0.5, 0.5) in Fig. 3 where not varied",
+    "grids of α', τ, ρ, τ_o, ρ_o: what K = 3, M' = 10 and such A_k allow; τ_o = ρ_o = 0.5 in Fig. 3 where not varied",
     "hidden constants in Ω, Θ and O: 1, where the rule does not say otherwise",
     *Settings.gpt2.unstated(),
 )

@@ -7,7 +7,7 @@ import xarray as xr
 
 from iclab.papers.vector_arithmetic import quantities as of
 from iclab.papers.vector_arithmetic import theory
-from iclab.papers.vector_arithmetic.lemmas import at, attention_from_below, initial_attention
+from iclab.papers.vector_arithmetic.lemmas import at, attention_from_below, initial_attention, initial_value
 from iclab.papers.vector_arithmetic.settings import at_size, settings, symbols, world
 from iclab.worlds.concepts import Kind
 
@@ -72,6 +72,29 @@ def test_growth_is_read_since_the_start_and_at_doubling_epochs():
     assert of.lifted(records([[-1.0, 2.0]], [1, 2]), 0.5).values.tolist() == [[0.5, 2.0]]
     assert of.second_half(curve)["step"].values.tolist() == [1600, 2000]
     assert of.at_time(curve, xr.DataArray([100, 800], dims="seed")).values.tolist() == [2.0, 13.0]
+
+
+def test_records_end_at_t_star_and_growth_over_time_is_affine_where_growth_is_a_square():
+    steps = np.array([0, 5, 10, 50, 80, 1600, 2000, 5000])
+    curve = records([3.0 * steps + 2.0 * steps**2], steps)
+    assert of.until(curve, 2000)["step"].values.tolist() == [5, 10, 50, 80, 1600, 2000]
+    assert of.window(curve, 7.5, 2000)["step"].values.tolist() == [10, 80, 1600, 2000]
+    assert of.per_epoch(of.since_start(curve)).values[0].tolist() == (3.0 + 2.0 * steps[1:]).tolist()
+
+
+def test_the_common_time_is_where_the_smallest_disparity_is_largest_while_p_qa_is_good():
+    steps = [0, 100, 200, 300]
+    good = records([[1.0, 0.0, 0.005, 0.2], [1.0, 0.0, 0.005, 0.2]], steps)
+    bad = records([[1.0, 0.1, 0.3, 0.9], [1.0, 0.1, 0.3, 0.9]], steps)
+    worse = records([[1.0, 0.1, 0.2, 0.9, 0.9], [1.0, 0.1, 0.2, 0.9, 0.9]], [*steps, 400])
+    errors = (good, good, bad, worse, bad, worse)
+    assert int(of.common_time(*errors)) == 200
+    assert of.at_common(worse - good, *errors).values == pytest.approx([0.195, 0.195])
+
+
+def test_what_hangs_on_the_length_of_training_says_so_and_bounds_have_the_sizes_of_the_initialisation():
+    assert "1000" in of.too_short(QUICK) and not of.too_short(settings["paper"])
+    assert initial_value(symbols(settings["paper"])) == pytest.approx(0.0261, abs=1e-4)
 
 
 def test_a_hybrid_is_the_smaller_of_two_cosines_behind_the_first_phase():

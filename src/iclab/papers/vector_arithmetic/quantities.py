@@ -20,6 +20,8 @@ THETA = 0.1  # Θ(1) and o(1) for cosines and ratios
 SMALL = 0.05  # an error that "generalises" or "converges to zero"; Θ(1) is above it
 FALLING = -0.25  # o(1), if not below 0.1: an exponent in K below this; from here to 0.25 every bound calls it constant
 DOUBLING = (50, 100, 200, 400, 800, 1600)  # epochs of the second phase
+WINDOW = (5, 10, 20, 40, 80, 200, 400, 800, 1600)  # the same from the first record on
+PRINTED_EPOCHS = 5000  # on P_T, and taken for P_QA^T too
 TRAININGS = {"qa": "P_QA", "icl": "P_T", "qa-icl": "P_QA^T"}
 HYBRID = {"icl": "P_T", "qa-icl": "P_QA^T"}  # those that mix b in
 PROMPTS = {"icl": "ICL", "qa-icl": "QA-ICL"}  # on which the theorems test
@@ -28,6 +30,7 @@ BEST = Reading(
     "t=best", "'there exists t': each training where the error on validation prompts is lowest", at={"stage": "stopped"}
 )
 LAST = Reading("t=last", "the end of training", at={"stage": "end"})
+COMMON = Reading("t=common", "'there exists t' as printed: one t for all three trainings")
 CONDITION = {"dimension": 66, "concepts": 3, "common_tokens": 10, "common_length": 2, "samples": 60}  # d >= M² log(...)
 STEP = {"step_size": 0.075 * 66 * 3 * 2 * math.log(100) / (0.06 * 2000), "value_step_scale": 0.06}  # T* = 2000
 SLOW = {"step_size": 0.09, "value_step_scale": 0.045, "steps": 50, "icl_steps": 50, "record_every": 50}  # T_1 = 56
@@ -47,10 +50,19 @@ PRINTED_SIZES = Reading(
 )  # fmt: skip
 
 
+TIED = "several records share the lowest validation error and the first is taken; the others would have to be tested"
+
+
 def too_small(s: Settings) -> str:
     """Why a run cannot answer what came out otherwise at the printed size."""
     printed = f"d = {PRINTED_DIMENSION} came out otherwise, and this is d = {s.dimension}"
     return printed if s.dimension < PRINTED_DIMENSION else ""
+
+
+def too_short(s: Settings) -> str:
+    """Why a run cannot answer for the second half of the printed training on P_T and P_QA^T."""
+    begins = f"the second half begins at epoch {s.icl_steps // 2} here, at {PRINTED_EPOCHS // 2} in print"
+    return begins if s.icl_steps < PRINTED_EPOCHS else ""
 
 
 def doubling(data: xr.DataArray) -> xr.DataArray:
@@ -59,14 +71,27 @@ def doubling(data: xr.DataArray) -> xr.DataArray:
     return data.sel(step=wanted) if len(wanted) > 2 else data.isel(step=slice(1, None))
 
 
+def until(data: xr.DataArray, end: float) -> xr.DataArray:
+    """The records after initialisation, up to an epoch."""
+    steps = data["step"].values
+    return data.isel(step=np.flatnonzero((steps > 0) & (steps <= end * (1 + 1e-9))))
+
+
+def window(data: xr.DataArray, start: float, end: float) -> xr.DataArray:
+    """Records between two epochs, about equally far apart on a logarithmic scale, with the last one."""
+    kept = until(data, end)
+    steps = kept["step"].values
+    return kept.isel(step=np.flatnonzero(((steps >= start) & np.isin(steps, WINDOW)) | (steps == steps[-1])))
+
+
 def since_start(data: xr.DataArray) -> xr.DataArray:
     """The growth since initialisation, at every later record."""
     return (data - data.isel(step=0)).isel(step=slice(1, None))
 
 
-def waited(data: xr.DataArray) -> xr.DataArray:
-    """The records from epoch 10 on."""
-    return data.isel(step=np.flatnonzero(data["step"] >= 10))
+def per_epoch(growth: xr.DataArray) -> xr.DataArray:
+    """Growth over time: α + βt where the growth is αt + βt²."""
+    return growth / growth["step"]
 
 
 def lifted(growth: xr.DataArray, least: float) -> xr.DataArray:
@@ -80,13 +105,33 @@ def at_time(data: xr.DataArray, epoch: xr.DataArray) -> xr.DataArray:
 
 
 def most_mixed(high: xr.DataArray, low: xr.DataArray) -> xr.DataArray:
-    """The smaller of two cosines at every record behind the first phase."""
-    return waited(xr.where(high < low, high, low))
+    """The smaller of two cosines at every record behind the first phase, from epoch 10 on."""
+    smaller = xr.where(high < low, high, low)
+    return smaller.isel(step=np.flatnonzero(smaller["step"] >= 10))
 
 
 def epoch_of_largest(data: xr.DataArray) -> xr.DataArray:
     """The epoch at which each seed is largest."""
     return data["step"].isel(step=data.fillna(-np.inf).argmax("step"))
+
+
+def common_time(*errors: xr.DataArray) -> xr.DataArray:
+    """One t for all trainings and seeds, from errors on two kinds of prompts, trained on P_QA, then on the others.
+
+    Among the records where both means trained on P_QA are at most ε, the one where the smallest of the mean differences
+    to the others is largest.
+    """
+    own, others = errors[:2], errors[2:]
+    gaps = [(error - own[number % 2]).mean("seed") for number, error in enumerate(others)]
+    smallest = xr.concat(gaps, "part", join="inner").min("part")
+    worst = xr.concat([error.mean("seed") for error in own], "part").max("part")
+    score = smallest.where(worst <= EPSILON, -np.inf).fillna(-np.inf)
+    return score["step"].isel(step=int(score.argmax("step")))
+
+
+def at_common(value: xr.DataArray, *errors: xr.DataArray) -> xr.DataArray:
+    """Records at the common t."""
+    return value.sel(step=common_time(*errors), drop=True)
 
 
 def second_half(data: xr.DataArray) -> xr.DataArray:
@@ -119,9 +164,10 @@ def low_growth(training: str) -> Expression:
     return abs(last(training, "value_low") - measured(training, "value_low").first()).max("concept", skipna=False)
 
 
-def low_level(training: str) -> Expression:
-    """How strongly W_V passes the low-level concepts on, beside the high-level ones."""
-    return last(training, "value_b") / last(training, "value_a")
+def low_level(training: str, end: float = np.inf) -> Expression:
+    """How strongly W_V passes the low-level concepts on, beside the high-level ones, at the last record up to `end`."""
+    low, high = (apply(until, measured(training, name), end).last() for name in ("value_b", "value_a"))
+    return low / high
 
 
 def vanishing(cosine: xr.DataArray) -> xr.DataArray:

@@ -112,9 +112,11 @@ def limits(s: Settings) -> tuple[float, float]:
 
 
 def mamba_region(error: xr.DataArray, s: Settings) -> xr.DataArray:
-    """Where Theorem 2 promises a small error, over α and l_ts."""
+    """Where Theorem 2 promises a small error, over α and l_ts: below (c), with the examples that (d) asks for."""
     borne = [largest_borne(s, float(length)) for length in error["length"]]
-    return error["fraction"] < error["length"].copy(data=borne)
+    at = [dataclasses.replace(symbols(s), test_outlier_fraction=float(alpha)) for alpha in error["fraction"]]
+    needed = error["fraction"].copy(data=[theory.mamba_test_length(one).value for one in at])
+    return (error["fraction"] < error["length"].copy(data=borne)) & (needed <= error["length"])
 
 
 def linear_region(error: xr.DataArray, s: Settings) -> xr.DataArray:

@@ -29,12 +29,22 @@ SCOUTED = (
     "numbers was added after the first run, those with seen outliers and a briefly trained linear Transformer in the "
     "third version, when others had found what they give. Mamba was asked for an error below 0.01 at α = 0.8 itself, "
     "the linear Transformer for one above 0.1; as both were thresholds of ours, the largest α is searched now, and 0.1 "
-    "is a reading."
+    "is a reading, left open since where only that threshold or how long is trained decides."
 )
 LARGE = "large=0.1"
+LARGE_ERRORS = {
+    "target": "how long the linear Transformer is trained, which is not printed, decides: 0.07 after 2000 steps, 0.27 "
+    "after T_T",
+    "random": "'large' has no number: 0.04 after 2000 steps of the linear Transformer, 0.09 after T_T",
+}
+VERY_SMALL = "'very small' has no number, and between a tenth and one half of clean gates our threshold decides"
+BETWEEN = {  # κ_a' and stacks whose ratio is between a tenth and one half, layer by layer (32 seeds)
+    0: (("label-residual", -1),),
+    1: (("label-residual", -1), ("full-residual", -1)),
+    2: (("label-residual", -1), ("full-residual", -1), ("full-residual", 0)),
+}
 TENTH = (
-    "'very small': below a tenth, or (readings 'half') below one half; 'approximately exponential': correlation below "
-    "-0.95 over 10 examples"
+    "'very small': below a tenth of clean gates; 'approximately exponential': correlation below -0.95 over 10 examples"
 )
 MAMBAS = ("label-residual", "full-residual")  # without a residual the stack does not learn
 LINEARS = ("linear", "linear-causal")
@@ -55,6 +65,7 @@ def figure1(s: Settings) -> list[Statement]:
         for one in (usual, short)
     )
     strict = tuple(one.name for one in larger_errors)
+    decided = {"target": strict[:1], "random": strict}  # by the threshold, or by how long is trained
     readings = (*outliers(s), short, *larger_errors)
     plain = tuple(one.name for one in readings if one.name not in strict)
     found = []
@@ -70,7 +81,8 @@ def figure1(s: Settings) -> list[Statement]:
                  found_as="Mamba up to α = {:.2f}"),
             Part("linear Transformer: smallest error over α >= 0.6", beyond_half, above(0.01), UNIT, plain,
                  found=beyond_half, found_as="linear at least {:.3f}"),
-            Part("linear Transformer: smallest error over α >= 0.6, by 0.1", beyond_half, above(0.1), UNIT, strict),
+            Part("linear Transformer: smallest error over α >= 0.6, by 0.1", beyond_half, above(0.1), UNIT, strict,
+                 unsettled=LARGE_ERRORS.get(rule, ""), unsettled_in=decided.get(rule, ())),
         )  # fmt: skip
         ours: tuple[str, ...] = (
             "'close to 0.8': 0.7 or more, of the α that are tested; the answer says how far it goes",
@@ -117,22 +129,18 @@ def attention(s: Settings) -> list[Statement]:
 
 def gates(s: Settings) -> list[Statement]:
     """Figs. 3 and 5."""
-    tenth = sized(s, STACKED[:3])
-    learn = sized(s, STACKED[:2])
-    half = tuple(
-        dataclasses.replace(one, name=f"{one.name},half", why=f"{one.why}; 'very small': below one half")
-        for one in learn
-    )
-    strict, soft = (tuple(one.name for one in group) for group in (tenth, half))
     found = []
     for number, where, layers in ((3, "1", range(1)), (5, "2 and 3", range(1, s.stack_depth))):
         parts = []
         for layer in layers:
-            name = f"layer {layer + 1}: mean gate of outliers / of clean examples"
+            ratio = suppression(layer)
+            between = tuple(f"{name},kappa={s.magnitudes[size]:g}" for name, size in BETWEEN.get(layer, ()))
             ranked = gate("ranked", layer).sel(rank=slice(1, 10))
             parts += [
-                Part(name, suppression(layer), below(0.1), POSITIVE, strict),
-                Part(name, suppression(layer), below(0.5), POSITIVE, soft),
+                Part(f"layer {layer + 1}: mean gate of outliers / of clean examples, smaller", ratio,
+                     below(1.0, "order"), POSITIVE, found=ratio, found_as=f"layer {layer + 1}: {{:.2f}}"),
+                Part(f"layer {layer + 1}: the same, very small", ratio, below(0.1), POSITIVE,
+                     unsettled=VERY_SMALL if between else "", unsettled_in=between),
                 Part(f"layer {layer + 1}: correlation of log gate with rank, clean examples", apply(decay, ranked),
                      below(-0.95), SIGNED),
             ]  # fmt: skip
@@ -141,19 +149,20 @@ def gates(s: Settings) -> list[Statement]:
             "exponentially with the distance."
         )
         afterwards = (
-            "The reading without residual was added after the first run; those by one half in the third version, when "
-            "ratios of 0.2 to 0.6 had been seen."
+            "The reading without residual was added after the first run. That outliers' gates are smaller at all was "
+            "added, readings by one half (held by a hair) were dropped and ratios from a tenth to one half left open "
+            "when all had been seen."
         )
         found.append(
-            Statement(f"fig{number}", f"Figure {number}", words, tuple(parts), (*tenth, *half), figure=f"fig{number}",
+            Statement(f"fig{number}", f"Figure {number}", words, tuple(parts), sized(s, STACKED[:3]),
+                      figure=f"fig{number}",
                       ours=(TENTH, "that clean gates decay is a property of the start: (3) has it at any weights"),
                       afterwards=afterwards)
         )  # fmt: skip
     return found
 
 
-LONG = 3000
-BRIEF = f"how long the causal stack is trained decides; after {LONG} steps the spread is 0.04 (32 seeds)"
+CLOSE = "our 5 points and how long the causal stack is trained decide: 0.07 after 1500 steps, 0.04 after 3000"
 
 
 def table2(s: Settings) -> Statement:
@@ -168,13 +177,16 @@ def table2(s: Settings) -> Statement:
                 names = tuple(reading.name for reading in own)
                 mamba, linear = accuracy(name, rule), accuracy(other, rule)
                 spread = linear.max("placement", skipna=False) - linear.min("placement", skipna=False)
-                brief = BRIEF if (other, rule) == ("linear-causal", "target") and s.stack_steps < LONG else ""
+                close = CLOSE if (other, rule) == ("linear-causal", "target") else ""
                 readings += own
                 parts += [
                     Part("Mamba's accuracy farthest minus closest",
                          mamba.sel(placement="farthest") - mamba.sel(placement="closest"), larger(0.05), SIGNED, names),
-                    Part("linear Transformer's spread of accuracy", spread, below(0.05), UNIT, names, unsettled=brief),
+                    Part("linear Transformer's spread of accuracy", spread, below(0.05), UNIT, names, unsettled=close,
+                         unsettled_in=names[:1]),
                     Part("Mamba's accuracy at random places", mamba.sel(placement="random"), above(0.8), UNIT, names),
+                    Part("linear Transformer's accuracy at random places", linear.sel(placement="random"), above(0.6),
+                         UNIT, names),
                 ]  # fmt: skip
     return Statement(
         "table2", "Table 2",
@@ -183,8 +195,10 @@ def table2(s: Settings) -> Statement:
         tuple(parts), tuple(readings), figure="table2", table="placements",
         ours=("'sensitive', 'much less affected': 5 percentage points; exactly half of the examples are outliers",
               "that Mamba answers at random places, above 0.8, is what training adds: an untrained stack is as "
-              "sensitive, as its gates decay with the distance at any weights, but does not answer"),
+              "sensitive, as its gates decay with the distance at any weights, but does not answer",
+              "that the linear Transformer answers: above 0.6; at chance a small spread says nothing"),
         afterwards="The readings with a full residual were added after the first run; all pairings, one label rule "
         "per reading and the accuracy at random places in the third version, when untrained stacks had passed the "
-        "other two parts.",
+        "other two parts. That the linear one answers was added when it had been seen at chance with flipped labels; "
+        "a spread of 0.04 or 0.07 by length of training was left open then.",
     )  # fmt: skip

@@ -16,7 +16,11 @@ RULE_WORDS = {"flip": "label flipping", "target": "targeted labels", "random": "
 CYCLE = Reading("cycle", "the bare cycle of 6 training tasks, which satisfies Condition 1 too", {"setting": "6 tasks"})
 TRAINED = (Reading("18tasks", "18 training tasks", {"setting": TASKS}), CYCLE)
 LAYER = Reading("", "one layer", {"setting": ONE_LAYER})
-STACKED = tuple(Reading(name, f"three layers: {label}", {"setting": label}) for name, label in STACKS.items())
+DIVERGES = {"full-residual": " (of the seeds that do not diverge at our η: 20 of 32 in the full-size run)"}
+STACKED = tuple(
+    Reading(name, f"three layers: {label}{DIVERGES.get(name, '')}", {"setting": label})
+    for name, label in STACKS.items()
+)
 
 
 def sized(s: Settings, readings: Sequence[Reading]) -> tuple[Reading, ...]:

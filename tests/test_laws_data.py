@@ -1,6 +1,7 @@
 """Laws: from curves with a known exponent to a part of a statement, a row of a table and a panel."""
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import xarray as xr
 
 from iclab.answers import judge
 from iclab.authoring.laws import Law, geometric, gridded, law_table, passages, swept
+from iclab.authoring.pictures import Power
 from iclab.drawing import boundary_map, panels
+from iclab.expressions import measured
 from iclab.kinds import Outcome
 from iclab.papers import PAPERS
 from iclab.statements import Statement
@@ -223,3 +226,14 @@ def test_rules_follow_from_the_settings():
     name = "(9) attention outside N*, C = 1"
     assert small[name].size == pytest.approx(1 / 30) and large[name].size == pytest.approx(1 / 60)
     assert (large["(7) ‖W μ‖, key"].exponent, large["(7) ‖W μ‖, key"].symbol) == (0.5, "log M")
+
+
+@pytest.mark.parametrize("attributes", [{}, {"limit": 100.0}])
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_a_law_of_which_nothing_was_reached_can_be_drawn(number, attributes):
+    labels = {"value": VALUES, "seed": range(2)}
+    times = xr.DataArray(np.full((3, 2), number), dims=("value", "seed"), coords=labels, attrs=attributes)
+    power = Power("never", measured("rate-value", "needed"), LAW.rule)
+    figure, (axis,) = panels(1, ("never",))
+    power.show(axis, times)
+    figure.savefig(io.BytesIO())

@@ -11,7 +11,7 @@ import broken
 import iclab
 from iclab.authoring.module import paper_of
 from iclab.authoring.sources import user_paper
-from iclab.engine import Engine
+from iclab.engine import ComputingEngine
 from iclab.errors import InputError
 from iclab.expressions import apply, measured
 from iclab.kinds import below
@@ -257,7 +257,7 @@ def test_reproduce_trains_nothing_where_a_statement_is_wrong(tmp_path, monkeypat
     def train(*arguments, **options):
         raise AssertionError("a training began")
 
-    monkeypatch.setattr(Engine, "train", train)
+    monkeypatch.setattr(ComputingEngine, "train", train)
     (tmp_path / "wrong.py").write_text(broken.SOUND.replace('"output"), below', '"outptu"), below'))
     with pytest.raises(InputError, match=r"wrong/small, 'output': the experiment 'experiment' has no 'outptu'"):
         iclab.reproduce(str(tmp_path / "wrong.py"), out=tmp_path / "run")

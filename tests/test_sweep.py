@@ -12,7 +12,7 @@ import xarray as xr
 
 import iclab
 from iclab import cli, ensemble, memory, training
-from iclab.engine import Engine, TrainingRequest
+from iclab.engine import ComputingEngine, TrainingRequest
 from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.losses import hinge
@@ -238,7 +238,9 @@ def test_a_training_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     loaded = load(find(IDEA), "quick")
 
     def run(kind):
-        return loaded.run(Lab("idea", loaded.settings, range(2), engine=Engine(lambda name: kind(files, name, "run"))))
+        return loaded.run(
+            Lab("idea", loaded.settings, range(2), engine=ComputingEngine(lambda name: kind(files, name, "run")))
+        )
 
     with pytest.raises(KeyboardInterrupt):
         run(Stops)
@@ -259,7 +261,7 @@ def test_an_error_in_one_experiment_is_raised_and_lets_the_others_go():
         raise ZeroDivisionError("in a user's experiment")
 
     with pytest.raises(ZeroDivisionError, match="in a user's experiment"):
-        side_by_side([good, bad, good], Engine())
+        side_by_side([good, bad, good], ComputingEngine())
 
 
 def test_the_plan_counts_what_every_paper_asks_for():
@@ -296,7 +298,7 @@ def test_grids(text, values):
         ([IDEA, "--grid", "step_size=-1"], "step_size is -1"),
         (["nowhere.py", "--grid", "a=1"], "cannot read nowhere.py: No such file"),
         (["nonlinear-icl/trainin", "--grid", "a=1"], "Did you mean 'nonlinear-icl/training'?"),
-        (["nonlinear-icl/training", "--grid", "matching_fraction=0.5,1.5"], "a fraction must lie in [0, 1]"),
+        (["nonlinear-icl/training", "--grid", "matching_fraction=0.5,1.5"], "a fraction must lie in (0, 1]"),
         (
             ["nonlinear-icl/training", "--grid", "steps=1", "--cluster", "tcp://127.0.0.1:1"],
             "no Dask scheduler answers",

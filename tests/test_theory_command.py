@@ -42,7 +42,7 @@ def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, co
         (["nonlinear-icl", "--set", "error=nan"], "the value must be finite"),
         (["nonlinear-icl", "--set", "neurons"], "write it as name=value"),
         (["nonlinear-icl", "--constant", "0"], "--constant is 0.0; it must be positive and finite."),
-        (["nonlinear-icl", "--set", "matching_fraction=2"], "a fraction must lie in [0, 1]"),
+        (["nonlinear-icl", "--set", "matching_fraction=2"], "a fraction must lie in (0, 1]"),
     ],
 )
 def test_bad_input_is_answered_in_one_sentence(arguments, sentence, command):

@@ -1,8 +1,8 @@
 """Who does the work that experiments ask for.
 
-An experiment asks for trainings and evaluations. This engine does them here and now, in batches of members that fit
-into memory; other engines plan the work without doing it (`planning`) or do the same work of many experiments at once
-(`merging`). What a member computes never depends on the engine.
+An experiment asks an engine for trainings and evaluations. The computing engine does them here and now, in batches of
+members that fit into memory; others plan the work without doing it (`planning`), or do the same work of many
+experiments at once (`merging`). What a member computes never depends on the engine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -104,7 +104,21 @@ def training_footprint(request: TrainingRequest) -> Footprint:
     return Footprint(memory.bytes_of((one, state, state, record)), working)
 
 
-class Engine:
+@runtime_checkable
+class Engine(Protocol):
+    """Answers what experiments ask for."""
+
+    def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
+        """Final states and records (member × record × ...)."""
+
+    def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
+        """The measure's means, one per job."""
+
+    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Work that is not compiled (a classifier of another library); `shape` is that of its result."""
+
+
+class ComputingEngine:
     """Computes in this process. `checkpoint(name)` gives the place where a training is kept while it runs."""
 
     def __init__(self, checkpoint: Callable[[str], Checkpoint] = lambda name: Checkpoint()) -> None:
@@ -145,7 +159,7 @@ def members_per_program(request: TrainingRequest, count: int) -> int:
     """How many of `count` such members one program takes on all devices together: all of them if they fit into
     memory.
     """
-    state, _ = request.shapes()
+    state = training.state_shape(request.members, request.best_of)
     if count * memory.bytes_of(state) < 1 << 24 and jax.default_backend() == "cpu":
         return count  # a few megabytes: no need to look closer
     return min(count, training_footprint(request).room(memory.room_on_device()) * jax.local_device_count())

@@ -120,10 +120,18 @@ def block_size(bytes_per_job: int) -> int:
     return max(1, min(512, GPU_BYTES // max(bytes_per_job, 1))) * jax.local_device_count()
 
 
-def over_members(function: Callable[..., Any]) -> Callable[..., Any]:
+def once(function: Callable[..., Any]) -> Any:
+    """The same function, traced once for arguments of the same shapes, wherever it is called. It leaves no mark on the
+    program that calls it. Keep the result.
+    """
+    return jax.jit(function, inline=True)
+
+
+def over_members(function: Callable[..., Any]) -> Any:
     """`function(*one_member) -> pytree` becomes `mapped(counts, *spread_members) -> spread pytree`, compiled.
 
-    Keep the result: every call of `over_members` has a compilation cache of its own.
+    The function is traced three times unless it is `once(...)`. Keep the result: every call of `over_members` has a
+    compilation cache of its own.
     """
 
     def on_one_device(counts: Int[Array, " 1"], *stacked: Any) -> Any:

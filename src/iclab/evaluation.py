@@ -76,11 +76,11 @@ def unchanged(model: Any, _: Any) -> Any:
 
 
 @functools.cache
-def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> Any:
     def job(model: Any, preparation: Any, world: Any, key: Key[Array, ""], batches: Int[Array, ""]) -> dict[str, Array]:
         return expect(measure, prepare(model, preparation), world, key, batches)
 
-    return ensemble.over_members(job)
+    return ensemble.over_members(ensemble.once(job))
 
 
 class Jobs(NamedTuple):

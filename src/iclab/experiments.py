@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble, evaluation, training
-from iclab.engine import Engine, EvaluationRequest, TrainingRequest
+from iclab.engine import ComputingEngine, Engine, EvaluationRequest, TrainingRequest
 from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
@@ -114,7 +114,7 @@ class Lab:
         self.paper = paper
         self.settings = settings
         self.seeds = tuple(seeds)
-        self._engine = engine or Engine()
+        self._engine = engine or ComputingEngine()
         self._label = label
         self._progress = progress
         self._on_trained = on_trained

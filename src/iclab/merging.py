@@ -32,11 +32,10 @@ class _Asked:
         self.ready = threading.Event()
 
 
-class _Asking(Engine):
+class _Asking:
     """What an experiment sees: it hands requests over and waits."""
 
     def __init__(self, board: _Board) -> None:
-        super().__init__()
         self._board = board
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:

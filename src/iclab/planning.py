@@ -19,7 +19,6 @@ import numpy as np
 
 from iclab import ensemble, evaluation, memory, training
 from iclab.engine import (
-    Engine,
     EvaluationRequest,
     Footprint,
     Report,
@@ -53,28 +52,22 @@ class Asked:
     slots: Callable[[int], int]
 
 
-class PlanningEngine(Engine):
+class PlanningEngine:
     """Computes nothing: answers with zeros and keeps a list of what was asked. `check` may refuse a request first."""
 
     def __init__(self, check: Callable[[Asked], None] = lambda asked: None) -> None:
-        super().__init__()
         self.asked: list[Asked] = []
         self._refuse = check
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
-        """Zeros, from members that did not diverge."""
-        count = ensemble.size(request.members)
-        state, record = request.shapes()
-        self._remember(_training(request, count))
-        states = _zeros(state, (count,))
-        records = _zeros(record, (count, len(request.record_at)))
-        return eqx.tree_at(lambda s: s.diverged_at, states, np.full(count, -1, np.int32)), records
+        """Zeros."""
+        self._remember(_training(request, ensemble.size(request.members)))
+        return zeros_of_training(request)
 
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
         """Zeros."""
-        count = ensemble.size(request.jobs.keys)
-        self._remember(_evaluation(request, count))
-        return _zeros(_evaluation_shapes(request), (count,))
+        self._remember(_evaluation(request, ensemble.size(request.jobs.keys)))
+        return zeros_of_evaluation(request)
 
     def _remember(self, asked: Asked) -> None:
         self._refuse(asked)
@@ -83,6 +76,21 @@ class PlanningEngine(Engine):
     def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         """Zeros."""
         return np.zeros(shape)
+
+
+def zeros_of_training(request: TrainingRequest) -> tuple[State, dict[str, np.ndarray]]:
+    """An answer of the right shape, from members that did not diverge."""
+    count = ensemble.size(request.members)
+    state, record = request.shapes()
+    states = _zeros(state, (count,))
+    records = _zeros(record, (count, len(request.record_at)))
+    return eqx.tree_at(lambda s: s.diverged_at, states, np.full(count, -1, np.int32)), records
+
+
+def zeros_of_evaluation(request: EvaluationRequest) -> dict[str, np.ndarray]:
+    """An answer of the right shape."""
+    found: dict[str, np.ndarray] = _zeros(_evaluation_shapes(request), (ensemble.size(request.jobs.keys),))
+    return found
 
 
 def _zeros(shapes: Any, leading: tuple[int, ...]) -> Any:

@@ -234,13 +234,23 @@ def _better(best: Best, state: State, value: Float[Array, ""]) -> Best:
 
 
 @functools.cache
-def _compiled_start(keep: bool) -> Callable[..., Any]:
-    return ensemble.over_members(functools.partial(_start, keep))
+def _traced_start(keep: bool) -> Any:
+    return ensemble.once(functools.partial(_start, keep))
 
 
 @functools.cache
-def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Callable[..., Any]:
-    return ensemble.over_members(functools.partial(_advance, loss, observers, best_of))
+def _traced_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
+    return ensemble.once(functools.partial(_advance, loss, observers, best_of))
+
+
+@functools.cache
+def _compiled_start(keep: bool) -> Any:
+    return ensemble.over_members(_traced_start(keep))
+
+
+@functools.cache
+def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
+    return ensemble.over_members(_traced_advance(loss, observers, best_of))
 
 
 class Checkpoint:
@@ -256,22 +266,17 @@ class Checkpoint:
         """
 
 
-def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
-    """Shapes of one member's state and record, without computing anything. Tracing takes a while: once per program."""
-    key = loss, observers, best_of, *ensemble.shape_of(members)
-    if key not in _SHAPES:
-        _SHAPES[key] = _traced_shapes(members, loss, observers, best_of)
-    return _SHAPES[key]
-
-
-_SHAPES: dict[Any, tuple[Any, Any]] = {}
-
-
-def _traced_shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str) -> tuple[Any, Any]:
+def state_shape(members: Member, best_of: str = "") -> Any:
+    """The shapes of one member's state, without computing anything."""
     one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
-    state = jax.eval_shape(functools.partial(_start, bool(best_of)), one)
+    return jax.eval_shape(_traced_start(bool(best_of)), one)
+
+
+def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
+    """Shapes of one member's state and record. Tracing a step takes a while; the program is then not traced again."""
+    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
     steps = jax.ShapeDtypeStruct((), jnp.int32)
-    return jax.eval_shape(functools.partial(_advance, loss, observers, best_of), one, state, steps)
+    return jax.eval_shape(_traced_advance(loss, observers, best_of), one, state_shape(members, best_of), steps)
 
 
 def train(
@@ -297,7 +302,7 @@ def train(
     )
     checkpoint = checkpoint or Checkpoint()
     count = ensemble.size(members)
-    like, _ = shapes(members, loss, observers, best_of)
+    like = state_shape(members, best_of)
     layout = ensemble.Layout(count, memory.bytes_of(like))
     kept = _restore(checkpoint, like, count)
     if kept is not None and kept[1]["training_loss"].shape[1] == len(schedule):

@@ -216,7 +216,8 @@ class Power:
         if fittable(data):
             self._fit(axis, data, x)
         axis.set_xscale("log")
-        if np.isinf(data.values).any() or (data.values > 0).any():
+        reached = np.isfinite(data.values) & (data.values > 0)
+        if reached.any() or (np.isinf(data.values).any() and limit > 0):
             axis.set_yscale("log")
             for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
                 formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten

@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import Experiment, Paper
-from iclab.engine import Engine
+from iclab.engine import ComputingEngine
 from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
 from iclab.report.formats import duration
@@ -84,8 +84,8 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
     results: dict[str, xr.Dataset] = {}
     for job in jobs:
         save = store.save_models if job.save_models else lambda trained: None
-        lab = job.lab(engine=Engine(store.checkpoint), progress=progress.update, on_trained=save)
-        untrained = job.lab(engine=Engine(), progress=progress.update, untrained=True)
+        lab = job.lab(engine=ComputingEngine(store.checkpoint), progress=progress.update, on_trained=save)
+        untrained = job.lab(engine=ComputingEngine(), progress=progress.update, untrained=True)
         for name in job.experiments:
             experiment, label = job.source.experiments[name], job.result(name)
             wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]

@@ -17,11 +17,11 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble
-from iclab.engine import Engine, Report, TrainingRequest, silent
+from iclab.engine import ComputingEngine, Engine, EvaluationRequest, Report, TrainingRequest, silent
 from iclab.errors import require
 from iclab.experiments import Lab, Trained
 from iclab.merging import side_by_side
-from iclab.planning import PlanningEngine
+from iclab.planning import zeros_of_evaluation
 from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.cluster import Here, require_same
 from iclab.runs.store import to_bytes
@@ -82,16 +82,15 @@ def compute_elsewhere(shard: Shard, run: Here) -> tuple[bytes, dict[str, bytes],
     require_same(run)
     began = time.perf_counter()
     kept: dict[str, bytes] = {}
-    engine = Engine(lambda name: KeptTraining(kept, name, run.fingerprint, along=False))
+    engine = ComputingEngine(lambda name: KeptTraining(kept, name, run.fingerprint, along=False))
     data = compute(shard, engine)
     return to_bytes(data), kept, time.perf_counter() - began
 
 
-class ReplayEngine(PlanningEngine):
+class ReplayEngine:
     """Gives kept trainings back and computes nothing else."""
 
     def __init__(self, kept: Callable[[str], Checkpoint]) -> None:
-        super().__init__()
         self._kept = kept
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
@@ -105,6 +104,14 @@ class ReplayEngine(PlanningEngine):
             parts.append((jax.tree.unflatten(structure, leaves), records))
             first += len(leaves[0])
         return ensemble.join([states for states, _ in parts]), ensemble.join([records for _, records in parts])
+
+    def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
+        """Zeros."""
+        return zeros_of_evaluation(request)
+
+    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(shape)
 
 
 def trainings(shard: Shard, point: int, kept: Callable[[str], Checkpoint]) -> dict[str, Trained]:

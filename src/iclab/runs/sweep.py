@@ -17,7 +17,7 @@ from rich.console import Console
 
 from iclab.authoring.dependence import computing_part
 from iclab.devices import numerics, prepare_jax
-from iclab.engine import Engine
+from iclab.engine import ComputingEngine
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.planning import Asked, Plan, PlanningEngine
@@ -148,7 +148,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
             for shard in pending:
                 progress.begin(shard.name, len(shard.points))
                 began = time.perf_counter()
-                data = compute(shard, Engine(store.checkpoint), progress.updater(shard.name))
+                data = compute(shard, ComputingEngine(store.checkpoint), progress.updater(shard.name))
                 store.save_result(shard.name, data, time.perf_counter() - began)
                 progress.end(shard.name, duration(time.perf_counter() - began))
             return

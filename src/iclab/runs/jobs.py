@@ -92,6 +92,8 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
             experiment, label = job.source.experiments[name], job.result(name)
             wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]
             kept = {place: data for place in wanted if (data := store.load_result(place)) is not None}
+            if job.save_models and not store.models_are_whole():
+                kept = {}
             if len(kept) == len(wanted):
                 progress.skip(label, experiment.cost)
                 results |= kept
@@ -126,12 +128,13 @@ def run_elsewhere(
     costs = {f"{job.label}-seed-{seed}": job.cost / len(job.seeds) for job in jobs for seed in job.seeds}
     single = {f"{job.label}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
     pieces: dict[str, dict[str, xr.Dataset]] = {}
+    whole = store.models_are_whole()
     waiting = {}
     for piece, job in single.items():
         names = store.kept(f"results/pieces/{piece}/names")  # written last: the piece is whole
         kept = {name: store.load_result(f"pieces/{piece}/{name}") for name in (names or b"").decode().split()}
         found = {name: data for name, data in kept.items() if data is not None}
-        if names is not None and len(found) == len(kept):
+        if whole and names is not None and len(found) == len(kept):
             pieces[piece] = found
             progress.skip(piece, costs[piece])
         else:
@@ -142,7 +145,7 @@ def run_elsewhere(
             progress.begin(piece, costs[piece])
             contents, models = answer(future, piece)
             for name, model in models.items():
-                store.write(f"models/{name}", model)
+                store.keep(f"models/{name}", model)
             pieces[piece] = {name: from_bytes(content) for name, content in contents.items()}
             for name, data in pieces[piece].items():
                 store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))

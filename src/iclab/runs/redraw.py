@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import PROFILES, Paper
-from iclab.authoring.sources import user_paper
+from iclab.authoring.sources import split_file, user_paper
 from iclab.drawing import finish
 from iclab.errors import InputError, in_words, nearest, require
 from iclab.library import Library, library, select
@@ -73,6 +73,8 @@ def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[
 
 def _shelf(manifest: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
     """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
+    for path in given:
+        require(split_file(path) == (path, ""), f"--file {path}: this is no .py file.")
     shelf, _ = library(given)
     texts, files = manifest.get("plan", {}).get("texts", {}), manifest["identity"].get("files", ())
     carried = {name: text for name, text in texts.items() if name in files}

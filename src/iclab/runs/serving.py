@@ -48,13 +48,15 @@ class Server(http.server.ThreadingHTTPServer):
             "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
         )
         require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
+        require(host.strip(), "--host is empty; the default, 127.0.0.1, can be reached from this machine only.")
         require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
         self.stopped = threading.Event()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), Handler)
-        except OSError as error:
-            reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        except (OSError, TypeError, UnicodeError) as error:  # the last two for what is no name at all
+            taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            reason = "it is in use" if taken else getattr(error, "strerror", None) or str(error)
             raise InputError(
                 f"cannot listen on {host} port {port}: {reason}; choose another --port or --host."
             ) from error

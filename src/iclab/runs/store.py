@@ -159,7 +159,7 @@ class Store:
     def kept(self, name: str) -> bytes | None:
         """A file written with `keep`; None if it is not there whole. What is damaged is reported."""
         content = checked(self.directory / name)
-        if content is None and (self.directory / name).exists() and checksum_of(self.directory / name).exists():
+        if content is None and checksum_of(self.directory / name).exists():
             self.on_report(
                 f"{self.directory / name} is damaged (its checksum is another); it is not used, the work is done again."
             )
@@ -203,7 +203,12 @@ class Store:
         pickle.
         """
         for name, content in model_files(trained):
-            self.write(f"models/{name}", content)
+            self.keep(f"models/{name}", content)
+
+    def models_are_whole(self) -> bool:
+        """Whether every model that was kept is still there as it was; what is not is reported."""
+        names = [path.relative_to(self.directory) for path in (self.directory / "models").rglob("*.npz.sha256")]
+        return all([self.kept(str(name.with_suffix(""))) is not None for name in names])
 
 
 def as_json(content: Any) -> bytes:
@@ -301,10 +306,18 @@ def read_result(path: Path, fingerprint: str) -> xr.Dataset:
     return found
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False also for names that no file system takes."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of a run directory, or one sentence why there is none."""
     path = directory / MANIFEST
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
     try:
         manifest = json.loads(path.read_text())

@@ -145,7 +145,7 @@ def run_elsewhere(
             progress.begin(piece, costs[piece])
             contents, models = answer(future, piece)
             for name, model in models.items():
-                store.keep(f"models/{name}", model)
+                store.save_model(name, model)
             pieces[piece] = {name: from_bytes(content) for name, content in contents.items()}
             for name, data in pieces[piece].items():
                 store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))

@@ -238,7 +238,8 @@ def open_run(directory: str | Path) -> Run:
     manifest = read_manifest(place)
     require("grid" not in manifest["identity"], f"{place} is a sweep; open it with iclab.open_sweep.")
     results = {}
-    for path in sorted((place / "results").rglob("*.nc")):
+    files = {*(place / "results").rglob("*.nc"), *(p.with_suffix("") for p in (place / "results").rglob("*.nc.sha256"))}
+    for path in sorted(files):
         name = path.relative_to(place / "results").with_suffix("").as_posix()
         if not name.startswith("pieces/"):
             results[name] = read_result(path, manifest["fingerprint"])
@@ -253,7 +254,7 @@ def read_claims(directory: Path) -> list[dict[str, Any]]:
     content = checked(path)
     require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
     try:
-        found = json.loads(content or b"")
+        found = json.loads(content or b"", parse_int=lambda text: int(text) if len(text) < 20 else float(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
     require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")

@@ -96,7 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A page, a file, or the stream of changes."""
-        path = urllib.parse.urlsplit(self.path).path
+        address = _split(self.path)
+        path = address.path if address is not None else ""  # which names nothing
         if not self._known_host():
             self._send(403, b"this address is not served", "text/plain")
         elif path == "/":
@@ -117,8 +118,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local
         too.
         """
-        host = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        return not self.server.loopback or host in ("localhost", "127.0.0.1", "::1")
+        asked = _split(f"//{self.headers.get('Host', '')}")
+        return not self.server.loopback or (asked is not None and asked.hostname in ("localhost", "127.0.0.1", "::1"))
 
     def _page(self) -> str:
         status = read_status(self.server.directory)
@@ -180,6 +181,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _say(self, event: str, data: bytes) -> None:
         self.wfile.write(b"event: " + event.encode() + b"\ndata: " + data + b"\n\n")
         self.wfile.flush()
+
+
+def _split(address: str) -> urllib.parse.SplitResult | None:
+    """An address in its parts; None for what is none."""
+    try:
+        return urllib.parse.urlsplit(address)
+    except ValueError:
+        return None
 
 
 def resolve(directory: Path, path: str) -> Path | None:

@@ -265,7 +265,7 @@ class Trial:
     def compare(self, reader, found, whole):
         """What a reader gives of a damaged folder: the same as of the whole one, or a sentence."""
         what = f"{self.what}: {reader}"
-        said = not found[1] and found[0].err  # `figures` says what it does not draw
+        said = found[0].err and not whole[0].err  # `figures` says what it leaves out
         if self.category.judge(what, found[0]) and whole[0].status == 0 and found[1] != whole[1] and not said:
             self.category.bad("wrong", what, f"{found[1]!r:.800} instead of {whole[1]!r:.800}")
 

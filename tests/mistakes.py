@@ -66,6 +66,26 @@ FILES = [
     ("statements = [", "figures = 3\nstatements = [", "`figures` must be functions of (results, settings) by name"),
     ("statements = [", 'figures = {"a": 3}\nstatements = [', "'a' of `figures` is no function"),
     ("statements = [", 'figures = {"a/b": print}\nstatements = [', "'a/b' is no name for one of the figures"),
+    # what is of another type than it looks
+    ("settings = Settings()", "settings = {1: Settings()}", "has settings for the profile 1."),
+    (
+        "settings = Settings()",
+        "settings = Settings()\ncheck = 3",
+        "`check` must be a function of the settings, not a int.",
+    ),
+    (
+        "def experiment(lab):",
+        "async def experiment(lab):",
+        "the experiment 'experiment' must return an xarray Dataset, not coroutine.",
+    ),
+    (
+        "def experiment(lab):",
+        "experiments = 3\ndef experiment(lab):",
+        "`experiments` must be functions of (lab) by name, not a int.",
+    ),
+    ('"The output is small."', '"\\udcff"', "'\\udcff' is no text that the statement small could be told in."),
+    ('"The output is small."', "None", "None is no text that the statement small could be told in."),
+    ("(small,)", "small", "`parts` of small must be a list of parts: (part,)."),
 ]
 TYPES = [  # what has another type than it should; put there behind the back of the tests' own checks of types
     ("small", "rule", '"small"', "has no rule: 'small' is none of below"),
@@ -459,7 +479,6 @@ MORE_FILES = [
         'settings = {"quick": 3}',
         "must define `settings`, an instance of a dataclass whose fields can be swept.",
     ),
-    ("settings = Settings()", "settings = {1: Settings()}", "has settings for the profile 1."),
     (
         "settings = Settings()",
         "settings = Settings(steps=-1)",
@@ -477,11 +496,6 @@ MORE_FILES = [
     ),
     (
         "settings = Settings()",
-        "settings = Settings()\ncheck = 3",
-        "`check` must be a function of the settings, not a int.",
-    ),
-    (
-        "settings = Settings()",
         "settings = Settings()\ndef check(): pass",
         "in `check`: TypeError: check() takes 0 positional arguments but 1 was given",
     ),
@@ -494,11 +508,6 @@ MORE_FILES = [
         "def experiment(lab):",
         "def experiment():",
         "in the experiment 'experiment': TypeError: experiment() takes 0 positional arguments but 1",
-    ),
-    (
-        "def experiment(lab):",
-        "async def experiment(lab):",
-        "the experiment 'experiment' must return an xarray Dataset, not coroutine.",
     ),
     (
         "def experiment(lab):",
@@ -547,11 +556,6 @@ MORE_FILES = [
     ),
     (
         "def experiment(lab):",
-        "experiments = 3\ndef experiment(lab):",
-        "`experiments` must be functions of (lab) by name, not a int.",
-    ),
-    (
-        "def experiment(lab):",
         "experiments = {'a': lambda: 3}\ndef experiment(lab):",
         "the statement small needs 'experiment'.",
     ),
@@ -578,7 +582,6 @@ MORE_FILES = [
         "None, Training",
         "line 68, in the experiment 'experiment': AttributeError: 'NoneType' object has no attribut",
     ),
-    ("prompts=250", "prompts=0", "prompts is 0; it must be positive."),
     ("prompts=250", "prompts=-1", "prompts is -1; it must be positive."),
     (
         "prompts=250",
@@ -634,8 +637,6 @@ MORE_FILES = [
         'statements = [Statement("small", "", "twice", (small,)), Statement("small",',
         "two statements have the same name.",
     ),
-    ('"The output is small."', '"\\udcff"', "'\\udcff' is no text that the statement small could be told in."),
-    ('"The output is small."', "None", "None is no text that the statement small could be told in."),
     ('"The output is small."', "3", "3 is no text that the statement small could be told in."),
     ('Part("output",', 'Part("\\udcff",', "the part '\\udcff' of small has no name."),
     ('Part("output",', 'Part("",', "the part '' of small has no name."),
@@ -654,13 +655,7 @@ MORE_FILES = [
         'measured("experiment")',
         "line 72: TypeError: measured() missing 1 required positional argument: 'variable'",
     ),
-    (
-        'measured("experiment", "output")',
-        "measured(3, 4)",
-        "measured(3, 4): the names of an experiment and of a result are needed.",
-    ),
     ("(small,)", "(small, small)", "two parts of small have the same name."),
-    ("(small,)", "small", "`parts` of small must be a list of parts: (part,)."),
     ("(small,)", "[]", "the statement small has no part; nothing could be measured."),
     ("(small,)", '("small",)', "a part of small is a str, not a Part."),
     (
@@ -692,5 +687,11 @@ MORE_FILES = [
         "return make_prompt(",
         "while False: pass\n        raise RecursionError('deep')\n        return make_prompt(",
         "line 34, in the experiment 'experiment': RecursionError: deep",
+    ),
+    ("prompts=250", "prompts=0", "prompts is 0; it must be positive."),
+    (
+        'measured("experiment", "output")',
+        "measured(3, 4)",
+        "measured(3, 4): the names of an experiment and of a result are needed.",
     ),
 ]

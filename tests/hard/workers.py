@@ -51,10 +51,14 @@ class Cluster:
             self._start(["worker", self.address, *options, str(folder / f"worker-{number}")], path)
             for number in range(workers)
         ]
+
+    def wait(self):
+        """Until all are there."""
         from distributed import Client
 
         with Client(self.address, timeout="60s") as client:
-            client.wait_for_workers(workers, timeout=120)
+            if self.workers:
+                client.wait_for_workers(len(self.workers), timeout=120)
 
     def _start(self, words, path):
         environment = os.environ | ({"PYTHONPATH": str(path)} if path else {})
@@ -62,6 +66,11 @@ class Cluster:
         return subprocess.Popen([f"{FOLDER}/dask", *words], **quiet)
 
     def __enter__(self):
+        try:
+            self.wait()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error):

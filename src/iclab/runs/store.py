@@ -368,7 +368,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
     try:
         manifest = json.loads(path.read_text())
-        require(fits(manifest, MANIFEST_SHAPE), f"{path} is no manifest of a run of iclab; nothing was touched.")
+        require(fits(manifest, MANIFEST_SHAPE), f"{path} is damaged: a manifest looks otherwise; nothing was touched.")
         whole = {name: value for name, value in manifest.items() if name != "digest"}
         known = manifest["fingerprint"] == digest_of(manifest["identity"])
         right = known and manifest.get("digest") == digest_of(whole)

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-llm reproduce test lint test-some test-others test-slow docs dist clean
+.PHONY: install install-llm reproduce test lint test-some test-others test-slow test-hard docs dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -35,6 +35,9 @@ docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings ar
 
 test-slow: $(VENV)/installed-test  ## the long forms: twenty kills instead of four, 500 random settings per world and model
 	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py
+
+test-hard: $(VENV)/installed-test  ## a destructive trial: kills, damage, full disks, bad input, hostile folders, HTTP abuse, dying workers
+	$(BIN)/python tests/hard
 
 dist: $(VENV)/installed-test  ## wheel and sdist, looked into, and the tutorial from the wheel in an empty environment
 	rm -rf dist

@@ -58,7 +58,7 @@ def test_the_page_and_its_files_are_served_on_loopback(run, served):
     "path",
     ["/../secret", "/%2e%2e/secret", "/figures/../../secret", "/figures/..%2f..%2fsecret", "/figures/%2e%2e/%2e%2e/secret",
      "//secret", "/.lock", "/figures/.hidden", "/trainings/x", "/status.json/x", "/figures/link", "/figures/out/secret",
-     "/figures\\..\\..\\secret", "/figures/%00", "/figures", "/C:/secret", "/figures//../../secret", "/nothing"],
+     "/figures\\..\\..\\secret", "/figures/%00", "", "/figures", "/C:/secret", "/figures//../../secret", "/nothing"],
 )  # fmt: skip
 def test_nothing_outside_the_run_is_given(path, tmp_path, run):
     (tmp_path / "secret").write_text("secret")
@@ -82,6 +82,8 @@ def test_another_name_for_this_address_is_refused(served):
     assert get(served, "/", host="evil.example")[0].status == 403
     assert get(served, "/", host=f"localhost:{served.server_address[1]}")[0].status == 200
     assert get(served, "/claims.json", host="")[0].status == 403
+    assert get(served, "/claims.json", host="[")[0].status == 403
+    assert get(served, "//[", host="localhost")[0].status == 404
 
 
 def test_what_cannot_be_served_is_said_in_a_sentence(run, tmp_path):
@@ -92,6 +94,9 @@ def test_what_cannot_be_served_is_said_in_a_sentence(run, tmp_path):
         taken.listen()
         with pytest.raises(InputError, match="it is in use; choose another --port"):
             Server(run.directory, port=taken.getsockname()[1])
+    for host, sentence in (("", "--host is empty"), ("\udcff", "cannot listen on")):
+        with pytest.raises(InputError, match=sentence):
+            Server(run.directory, host)
     with pytest.raises(InputError, match="--port is 70000"):
         Server(run.directory, port=70000)
     Store(tmp_path / "sweep", {"grid": {}, "ids": []}).close()

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from iclab.errors import InputError
-from iclab.runs.store import Store
+from iclab.runs.store import Store, digest_of, read_manifest
 
 IDENTITY = {"ids": ["nonlinear-icl/thm3.3"], "profile": "smoke", "seeds": 2}
 
@@ -161,6 +161,30 @@ def test_a_run_is_not_continued_with_other_numerics_or_another_version(tmp_path)
         Store(tmp_path, IDENTITY | {"numerics": numerics | {"64 bits": True}, "source": "a"})
     with pytest.raises(InputError, match="a run of another version of iclab"):
         Store(tmp_path, IDENTITY | {"numerics": numerics, "source": "b"})
+
+
+def test_a_model_is_sealed_by_its_run(tmp_path):
+    told = []
+    with Store(tmp_path / "run", IDENTITY) as store, Store(tmp_path / "other", IDENTITY | {"seeds": 3}) as other:
+        store.on_report = told.append
+        store.save_model("one/a-0.npz", b"weights")
+        other.save_model("one/a-0.npz", b"others")
+        assert store.models_are_whole()
+        for name in ("a-0.npz", "a-0.npz.seal"):
+            (tmp_path / "run/models/one" / name).write_bytes((tmp_path / "other/models/one" / name).read_bytes())
+            assert not store.models_are_whole()
+    assert "a-0.npz is damaged or of another run; the work is done again." in told[0]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ids": "x"}, {"seeds": "2"}, {"settings": []}, {"seeds": True}, {"grid": {"a": 3}}]
+)
+def test_a_manifest_that_is_none_is_refused_though_its_digests_are_right(tmp_path, changes):
+    identity = IDENTITY | changes
+    about = {"fingerprint": digest_of(identity), "identity": identity}
+    (tmp_path / "manifest.json").write_text(json.dumps(about | {"digest": digest_of(about)}))
+    with pytest.raises(InputError, match="is damaged: a manifest looks otherwise"):
+        read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../outside", "results/../../outside", "/tmp/outside"])

@@ -1,6 +1,7 @@
 """A run's folder is data: what only reads it executes nothing that it carries, whoever made it."""
 
 import ast
+import io
 import json
 import pathlib
 import shutil
@@ -133,7 +134,47 @@ def test_answers_of_another_shape_are_one_sentence(own, tmp_path, content, monke
         assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_answers_of_another_run_are_refused(own, tmp_path):
+    import hashlib
+
+    shutil.copytree(own / "run", tmp_path / "run")
+    path = tmp_path / "run" / "claims.json"
+    content = json.dumps(json.loads(path.read_text()) | {"run": "another"})
+    path.write_text(content)
+    checksum_of(path).write_text(hashlib.sha256(content.encode()).hexdigest())
+    with pytest.raises(InputError, match="is of another run; the same command with --out"):
+        iclab.open_run(tmp_path / "run")
+
+
+def test_a_result_that_is_gone_is_missed_and_figures_without_untrained_models_say_so(own, tmp_path):
+    shutil.copytree(own / "run", tmp_path / "run")
+    (tmp_path / "run" / "results" / "control" / "shortest" / "experiment.nc").unlink()
+    with pytest.raises(InputError, match="is damaged: its checksum is missing or another"):
+        iclab.open_run(tmp_path / "run")
+    _, notes = redraw(tmp_path / "run", "svg", [str(IDEA)])
+    assert any("drawn without untrained models: shortest" in note for note in notes)
+
+
+@pytest.mark.parametrize("plan", [{"shards": [[0]]}, {"shards": [[0, 7]]}, {"shards": [["0"]]}, {"shards": 3}])
+def test_a_plan_that_is_none_is_refused(own, tmp_path, plan):
+    shutil.copytree(own / "sweep", tmp_path / "sweep")
+    rewritten(tmp_path / "sweep", **plan)
+    with pytest.raises(InputError, match=r"does not say what was swept|a manifest looks otherwise"):
+        iclab.open_sweep(tmp_path / "sweep")
+
+
 # Text that would be more than text
+
+
+def test_a_comparison_leaves_the_terminal_as_it_is():
+    from rich.console import Console
+
+    from iclab.report.comparison import Comparison, Difference, Side, print_comparison
+
+    side, wild = Side("a\x1b[2J", {}, []), Difference("\x1b[31m[/]", "\x9b", "\u202e", "[bold]")
+    out = Console(file=io.StringIO(), width=200)
+    print_comparison(out, Comparison(side, side, (wild,), (), (wild,), (), ("\x1b",), (), 0, 0), {})
+    assert not set(out.file.getvalue()) & set("\x1b\x9b\u202e")
 
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(capsys):

@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Iterable
 from typing import Any
 
+SHOWN = 20  # words that are named where none is near
+
 
 class InputError(ValueError):
     """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2.
@@ -74,7 +76,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A suggestion for a mistyped word, as the end of a sentence."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known[:SHOWN])}{more}."
 
 
 def in_words(error: BaseException) -> str:

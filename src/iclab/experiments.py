@@ -20,6 +20,7 @@ import xarray as xr
 
 from iclab import ensemble, evaluation, training
 from iclab.engine import ComputingEngine, Engine, EvaluationRequest, TrainingRequest
+from iclab.errors import require_positive
 from iclab.losses import Loss, hinge
 from iclab.training import Member, Observer, Training
 
@@ -209,6 +210,7 @@ class Lab:
         preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same random
         draws, so differences along it are paired.
         """
+        require_positive(prompts=prompts)
         prompts = min(prompts, CONTROL_PROMPTS) if self._untrained else prompts
         place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]

@@ -189,6 +189,8 @@ def measured(experiment: str, variable: str) -> Expression:
     >>> (measured("sums", "error").sel(total=1.0) < measured("lengths", "error").max("length")).needs
     ('sums', 'lengths')
     """
+    named = isinstance(experiment, str) and isinstance(variable, str)
+    require(named, f"measured({experiment!r}, {variable!r}): the names of an experiment and of a result are needed.")
     return Measured(experiment, variable)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import re
 import traceback
@@ -18,6 +19,7 @@ from iclab.errors import InputError, in_words, line_in, require
 from iclab.experiments import NoSeedsError
 
 SHOWN = 4  # frames of the file, the innermost ones
+SURROGATES = re.compile(r"[\ud800-\udfff]")
 UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.|^$")
 
 
@@ -65,6 +67,8 @@ def guard(file: str, what: str, function: Callable[..., Any], kind: type | None 
     def run(*arguments: Any, **named: Any) -> Any:
         with guarded(file, what):
             found = function(*arguments, **named)
+        if inspect.iscoroutine(found):
+            found.close()  # nobody waits for it
         if kind is not None:
             wanted = f"{kind.__module__.partition('.')[0]} {kind.__name__}"
             require(isinstance(found, kind), f"{file}: {what} must return an {wanted}, not {type(found).__name__}.")
@@ -73,7 +77,12 @@ def guard(file: str, what: str, function: Callable[..., Any], kind: type | None 
     return run
 
 
+def is_text(given: Any) -> bool:
+    """Whether it is a text that can be written to a file: halves of surrogate pairs cannot."""
+    return isinstance(given, str) and not SURROGATES.search(given)
+
+
 def require_name(file: str, what: str, name: Any) -> None:
     """Names become names of files: words without slashes, not hidden, not empty, not too long."""
-    usable = isinstance(name, str) and not UNSAFE.search(name) and len(name) <= 100
+    usable = is_text(name) and not UNSAFE.search(name) and len(name) <= 100
     require(usable, f"{file}: {name!r} is no name for {what}; use a word of letters, digits, - and _.")

@@ -26,7 +26,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from iclab.authoring.guarded import guard, require_name
+from iclab.authoring.guarded import guard, is_text, require_name
 from iclab.authoring.paper import PROFILES, Experiment, Paper
 from iclab.errors import nearest, require
 from iclab.expressions import Expression
@@ -44,6 +44,8 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
     experiments = _experiments(where, module)
     lines = (inspect.getdoc(module) or name).strip().splitlines()
     given = {key: getattr(module, key) for key in OPTIONAL if hasattr(module, key)}
+    checked = given.get("check", print)
+    require(callable(checked), f"{where}: `check` must be a function of the settings, not a {type(checked).__name__}.")
     given |= {key: guard(where, f"`{key}`", run) for key, run in given.items() if callable(run)}
     return Paper(
         **({"citation": f"From {where}."} | given),
@@ -63,7 +65,8 @@ def _settings(where: str, given: Any) -> dict[str, Any]:
     """Settings by profile: one for all profiles, or one each."""
     chosen = dict(given) if isinstance(given, Mapping) else dict.fromkeys(PROFILES, given)
     for profile, settings in chosen.items():
-        require(profile in PROFILES, f"{where} has settings for the profile {profile!r}. {nearest(profile, PROFILES)}")
+        known = profile in PROFILES
+        require(known, f"{where} has settings for the profile {profile!r}. {nearest(str(profile), PROFILES)}")
         usable = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
         require(usable, f"{where} must define `settings`, an instance of a dataclass whose fields can be swept.")
         for name in names_of(settings):
@@ -83,7 +86,9 @@ def _plain(value: Any) -> bool:
 def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
     found: dict[str, Any]
     several, single = getattr(module, "experiments", None), getattr(module, "experiment", None)
-    found = dict(several) if isinstance(several, Mapping) else {"experiment": single}
+    by_name = several is None or isinstance(several, Mapping)
+    require(by_name, f"{where}: `experiments` must be functions of (lab) by name, not a {type(several).__name__}.")
+    found = {"experiment": single} if several is None else dict(several)
     for name, run in found.items():
         require(
             callable(run) or isinstance(run, Experiment),
@@ -137,6 +142,9 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
     require_name(where, "a statement", own)
     plain = not set(own) & set("/[] ")
     require(plain, f"{where}: {statement.id!r} is no name for a statement; use one word.")
+    for text in (statement.words, statement.source):
+        require(is_text(text), f"{where}: {text!r} is no text that the statement {own} could be told in.")
+    require(isinstance(statement.parts, Sequence), f"{where}: `parts` of {own} must be a list of parts: (part,).")
     require(bool(statement.parts), f"{where}: the statement {own} has no part; nothing could be measured.")
     for part in statement.parts:
         _require_part(where, own, part)
@@ -167,7 +175,7 @@ def _require_part(where: str, own: str, part: Any) -> None:
     """A part is a name, an expression over results, and a rule with numbers."""
     require(isinstance(part, Part), f"{where}: a part of {own} is a {type(part).__name__}, not a Part.")
     named = f"{where}: the part {part.name!r} of {own}"
-    require(isinstance(part.name, str) and part.name, f"{named} has no name.")
+    require(is_text(part.name) and part.name, f"{named} has no name.")
     measured = isinstance(part.statistic, Expression)
     require(measured, f"{named} has no statistic: it is a {type(part.statistic).__name__}, not measured(...).")
     ruled = isinstance(part.rule, Rule)

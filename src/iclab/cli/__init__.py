@@ -12,12 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 import iclab
 from iclab.cli.console import say, warn
 from iclab.cli.interrupts import watch_for_interrupts
 from iclab.cli.making import bench, check, doctor, new
+from iclab.cli.parsing import parsed
 from iclab.cli.reading import claims, diff, figures, serve, theory
 from iclab.cli.running import list_statements, reproduce, sweep
 from iclab.errors import InputError, PackageWarning, in_words
@@ -69,12 +68,7 @@ def main() -> None:
         watch_for_interrupts()
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            tyro.extras.subcommand_cli_from_dict(
-                COMMANDS,
-                prog="iclab",
-                description=ABOUT,
-                sort_subcommands=False,
-            )
+            parsed(COMMANDS, ABOUT)()
     except InputError as error:
         if debug:
             raise

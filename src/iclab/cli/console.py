@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from iclab.report.formats import plain
 from iclab.tallies import tally
 
 OUT = Console()
@@ -24,18 +24,6 @@ COLOURS = {
 }
 Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
 Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
-
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def plain(text: str) -> str:
-    """Text of a file that somebody else may have written, without what would move the cursor, colour or reorder it.
-
-    >>> plain("holds\\x1b[2J")
-    'holds�[2J'
-    """
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def say(line: object) -> None:

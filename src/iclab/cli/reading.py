@@ -95,7 +95,7 @@ def diff(
     print_comparison(OUT, found, COLOURS)
     if html is not None:
         try:
-            html.write_text(render_comparison(found), encoding="utf-8")
+            html.write_text(render_comparison(found), encoding="utf-8", errors="replace")
         except OSError as error:
             raise InputError(f"cannot write {html}: {error.strerror or error}.") from error
         say(f"page: {html}")

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from iclab.report.formats import plain
 from iclab.report.page import number, rendered
 from iclab.settings import flat
 
@@ -134,7 +135,7 @@ def _settings(first: Side, second: Side) -> list[Difference]:
 def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]) -> None:
     """The comparison in a terminal, one line per difference."""
     out.print(
-        f"[bold]1[/] {escape(found.first.name)}\n[bold]2[/] {escape(found.second.name)}",
+        f"[bold]1[/] {_safe(found.first.name)}\n[bold]2[/] {_safe(found.second.name)}",
         highlight=False,
         soft_wrap=True,
     )
@@ -146,24 +147,29 @@ def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]
                 out.print(f"  {line}", highlight=False, soft_wrap=True)
 
     section(
-        "settings", [f"{d.where} {d.name}: {escape(str(d.first))} → {escape(str(d.second))}" for d in found.settings]
+        "settings", [f"{_safe(d.where)} {_safe(d.name)}: {_safe(d.first)} → {_safe(d.second)}" for d in found.settings]
     )
     section(
         "answers",
         [
-            f"{escape(d.where)}: [{colours[d.first]}]{d.first}[/] → [{colours[d.second]}]{d.second}[/] "
-            f"[dim]{escape(d.name)}[/]"
+            f"{_safe(d.where)}: [{colours[d.first]}]{d.first}[/] → [{colours[d.second]}]{d.second}[/] "
+            f"[dim]{_safe(d.name)}[/]"
             for d in found.answers
         ],
     )
-    section("rules", [escape(f"{d.where}, {d.name}: {d.first} → {d.second}") for d in found.rules])
+    section("rules", [_safe(f"{d.where}, {d.name}: {d.first} → {d.second}") for d in found.rules])
     section(
         "intervals that moved",
-        [escape(f"{s.statement}, {s.part}: {_interval(s.first)} → {_interval(s.second)}") for s in found.shifts],
+        [_safe(f"{s.statement}, {s.part}: {_interval(s.first)} → {_interval(s.second)}") for s in found.shifts],
     )
-    section("only in 1", [escape(name) for name in found.only_first])
-    section("only in 2", [escape(name) for name in found.only_second])
+    section("only in 1", [_safe(name) for name in found.only_first])
+    section("only in 2", [_safe(name) for name in found.only_second])
     out.print(f"\n{summary(found)}", highlight=False, soft_wrap=True)
+
+
+def _safe(text: object) -> str:
+    """Text of a folder that somebody else may have made, as text."""
+    return escape(plain(str(text)))
 
 
 def summary(found: Comparison) -> str:

@@ -1,6 +1,8 @@
-"""Numbers and times as people write them."""
+"""Numbers and times as people write them, and text as a terminal may have it."""
 
 from __future__ import annotations
+
+import re
 
 
 def number(value: float | None) -> str:
@@ -35,3 +37,15 @@ def duration(seconds: float) -> str:
     if whole < 2 * 86400:
         return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     return f"{whole / 86400:.1f} days" if whole < 2 * YEAR else f"{whole / YEAR:,.0f} years"
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Text of a file that somebody else may have written, without what would move the cursor, colour or reorder it.
+
+    >>> plain("holds\\x1b[2J")
+    'holds�[2J'
+    """
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

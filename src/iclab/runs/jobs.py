@@ -90,6 +90,8 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
             experiment, label = job.source.experiments[name], job.result(name)
             wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]
             kept = {place: data for place in wanted if (data := store.load_result(place)) is not None}
+            if job.save_models and not store.models_are_whole():
+                kept = {}
             if len(kept) == len(wanted):
                 progress.skip(label, experiment.cost)
                 results |= kept
@@ -126,12 +128,13 @@ def run_elsewhere(
     pieces: dict[str, dict[str, xr.Dataset]] = {}
     results: dict[str, xr.Dataset] = {}
     left = {job.label: len(job.seeds) for job in jobs}
-    whole = {job.label: job for job in jobs}
+    by_label = {job.label: job for job in jobs}
+    models_whole = store.models_are_whole()
 
     def arrived(piece: str, found: dict[str, xr.Dataset]) -> None:
         """Keep a piece; with the last seed of its job the job's experiments are whole, and statements are judged."""
         pieces[piece] = found
-        job = whole[single[piece].label]
+        job = by_label[single[piece].label]
         left[job.label] -= 1
         if not left[job.label]:
             own = _joined(job, [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds], store)
@@ -146,7 +149,7 @@ def run_elsewhere(
         names = store.kept(f"results/pieces/{piece}/names")  # written last: the piece is whole
         kept = {name: store.load_result(f"pieces/{piece}/{name}") for name in (names or b"").decode().split()}
         found = {name: data for name, data in kept.items() if data is not None}
-        if names is not None and len(found) == len(kept):
+        if models_whole and names is not None and len(found) == len(kept):
             progress.skip(piece, costs[piece])
             arrived(piece, found)
         else:
@@ -157,7 +160,7 @@ def run_elsewhere(
             progress.begin(piece, costs[piece])
             contents, models = answer(future, piece)
             for name, model in models.items():
-                store.write(f"models/{name}", model)
+                store.save_model(name, model)
             found = {name: from_bytes(content) for name, content in contents.items()}
             for name, data in found.items():
                 store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))

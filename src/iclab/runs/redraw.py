@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from iclab.authoring.paper import PROFILES, Paper
-from iclab.authoring.sources import user_paper
+from iclab.authoring.sources import split_file, user_paper
 from iclab.drawing import finish
 from iclab.errors import InputError, in_words, nearest, require
 from iclab.library import Library, library, select
@@ -19,6 +19,9 @@ from iclab.runs.judging import Judge, at_one_size
 from iclab.runs.store import Store, read_manifest
 from iclab.settings import rebuilt
 from iclab.statements import Statement
+
+NOT_DRAWN = "what needs it is drawn without it"
+AGAIN = "The command that made the run, with the same --out, computes them again."
 
 
 def redraw(
@@ -33,6 +36,8 @@ def redraw(
     manifest = read_manifest(directory)
     identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
+    known_here = {"settings", "ids"} <= set(identity) and identity.get("profile") in PROFILES
+    require(known_here, f"{directory} is no run that `iclab figures` can draw.")
     shelf, changed, untrusted = _shelf(manifest, files, trust)
     kept, notes = _as_they_are(directory, kind, untrusted)
     known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
@@ -46,6 +51,7 @@ def redraw(
     judge = Judge(shelf.papers, settings)
     written, missing = kept, [*notes, *changed]
     with Store(directory, identity) as store:
+        store.on_report = lambda text: missing.append(text.replace("the work is done again", NOT_DRAWN))
         for paper in (shelf.papers[name] for name in settings):
             own = [statement for statement in statements if statement.paper == paper.id]
             results, control = (_loaded(store, f"{prefix}{paper.id}/", own) for prefix in ("", CONTROL))
@@ -53,6 +59,8 @@ def redraw(
             for statement in (statement for statement in own if statement not in complete):
                 lacking = ", ".join(sorted(set(statement.needs()) - set(results)))
                 missing.append(f"not drawn: {statement.id}: no results of {lacking}")
+            if results and paper.unit == "seed" and set(results) - set(control):
+                missing.append(f"drawn without untrained models: {paper.id}: their results are not there. {AGAIN}")
             for name, figure in judge.figures(complete, results, control).items():
                 try:
                     drawn = finish(figure())
@@ -73,6 +81,8 @@ def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[
 
 def _shelf(manifest: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
     """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
+    for path in given:
+        require(split_file(path) == (path, ""), f"--file {path}: this is no .py file.")
     shelf, _ = library(given)
     texts, files = manifest.get("plan", {}).get("texts", {}), manifest["identity"].get("files", ())
     carried = {name: text for name, text in texts.items() if name in files}

@@ -32,7 +32,7 @@ from iclab.runs.judging import Judge, at_one_size, dry_run
 from iclab.runs.limits import refuse_too_large
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
-from iclab.runs.store import MANIFEST, Store, as_json, checked, read_manifest, read_result, source_digest
+from iclab.runs.store import MANIFEST, Store, as_json, checked, is_file, read_manifest, read_result, source_digest
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 
@@ -208,7 +208,7 @@ def _judge_and_draw(
             took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
             run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
             entries.append(judge(statement, results) | run)
-    store.keep(CLAIMS, as_json({"schema": SCHEMA, "statements": entries}))
+    store.keep(CLAIMS, as_json({"schema": SCHEMA, "run": store.fingerprint, "statements": entries}))
     page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
@@ -218,7 +218,7 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
     """A run is not continued with another text of a user's file; say so, rather than that the folder holds another
     run.
     """
-    if not (directory / MANIFEST).is_file():
+    if not is_file(directory / MANIFEST):
         return
     before = read_manifest(directory)["identity"]
     changed = [
@@ -238,7 +238,8 @@ def open_run(directory: str | Path) -> Run:
     manifest = read_manifest(place)
     require("grid" not in manifest["identity"], f"{place} is a sweep; open it with iclab.open_sweep.")
     results = {}
-    for path in sorted((place / "results").rglob("*.nc")):
+    files = {*(place / "results").rglob("*.nc"), *(p.with_suffix("") for p in (place / "results").rglob("*.nc.sha256"))}
+    for path in sorted(files):
         name = path.relative_to(place / "results").with_suffix("").as_posix()
         if not name.startswith("pieces/"):
             results[name] = read_result(path, manifest["fingerprint"])
@@ -248,12 +249,12 @@ def open_run(directory: str | Path) -> Run:
 def read_claims(directory: Path) -> list[dict[str, Any]]:
     """The statements in claims.json of a finished run."""
     path = directory / CLAIMS
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
     content = checked(path)
     require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
     try:
-        found = json.loads(content or b"")
+        found = json.loads(content or b"", parse_int=lambda text: int(text) if len(text) < 20 else float(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
     require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
@@ -261,6 +262,9 @@ def read_claims(directory: Path) -> list[dict[str, Any]]:
     if wrong is not None:
         where = "/".join(map(str, wrong.absolute_path)) or "the file"
         raise InputError(f"{path} is no {CLAIMS} of this version of iclab: {where}: {wrong.message[:200]}.")
+    if "run" in found and (directory / MANIFEST).is_file():  # files of before do not say it
+        same = found["run"] == read_manifest(directory)["fingerprint"]
+        require(same, f"{path} is of another run; the same command with --out {directory} writes it anew.")
     return list(found["statements"])
 
 

@@ -48,13 +48,15 @@ class Server(http.server.ThreadingHTTPServer):
             "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
         )
         require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
+        require(host.strip(), "--host is empty; the default, 127.0.0.1, can be reached from this machine only.")
         require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
         self.stopped = threading.Event()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), Handler)
-        except OSError as error:
-            reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        except (OSError, TypeError, UnicodeError) as error:  # the last two for what is no name at all
+            taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            reason = "it is in use" if taken else getattr(error, "strerror", None) or str(error)
             raise InputError(
                 f"cannot listen on {host} port {port}: {reason}; choose another --port or --host."
             ) from error
@@ -94,7 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A page, a file, or the stream of changes."""
-        path = urllib.parse.urlsplit(self.path).path
+        address = _split(self.path)
+        path = address.path if address is not None else ""  # which names nothing
         if not self._known_host():
             self._send(403, b"this address is not served", "text/plain")
         elif path == "/":
@@ -115,8 +118,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local
         too.
         """
-        host = urllib.parse.urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        return not self.server.loopback or host in ("localhost", "127.0.0.1", "::1")
+        asked = _split(f"//{self.headers.get('Host', '')}")
+        return not self.server.loopback or (asked is not None and asked.hostname in ("localhost", "127.0.0.1", "::1"))
 
     def _page(self) -> str:
         status = read_status(self.server.directory)
@@ -178,6 +181,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _say(self, event: str, data: bytes) -> None:
         self.wfile.write(b"event: " + event.encode() + b"\ndata: " + data + b"\n\n")
         self.wfile.flush()
+
+
+def _split(address: str) -> urllib.parse.SplitResult | None:
+    """An address in its parts; None for what is none."""
+    try:
+        return urllib.parse.urlsplit(address)
+    except ValueError:
+        return None
 
 
 def resolve(directory: Path, path: str) -> Path | None:

@@ -99,7 +99,8 @@ class ReplayEngine:
         structure = jax.tree.structure(request.shapes()[0])
         while first < count:
             found = self._kept(f"{request.name}.{first}").load()
-            require(found is not None, f"this run has no undamaged models of {request.name}.")
+            again = "remove its results and run the same sweep again to have them computed"
+            require(found is not None, f"this run has no undamaged models of {request.name}; {again}.")
             leaves, records = found  # type: ignore[misc]
             parts.append((jax.tree.unflatten(structure, leaves), records))
             first += len(leaves[0])

@@ -41,6 +41,7 @@ from iclab.runs.checkpoints import Folder, KeptTraining
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
+SEAL = ".seal"
 TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # a file that was being written
 
 
@@ -159,7 +160,7 @@ class Store:
     def kept(self, name: str) -> bytes | None:
         """A file written with `keep`; None if it is not there whole. What is damaged is reported."""
         content = checked(self.directory / name)
-        if content is None and (self.directory / name).exists() and checksum_of(self.directory / name).exists():
+        if content is None and checksum_of(self.directory / name).exists():
             self.on_report(
                 f"{self.directory / name} is damaged (its checksum is another); it is not used, the work is done again."
             )
@@ -203,7 +204,26 @@ class Store:
         pickle.
         """
         for name, content in model_files(trained):
-            self.write(f"models/{name}", content)
+            self.save_model(name, content)
+
+    def save_model(self, name: str, content: bytes) -> None:
+        """One member, and a seal beside it: a digest of this run's fingerprint and of the content."""
+        self.write(f"models/{name}", content)
+        self.write(f"models/{name}{SEAL}", digest_in(self.fingerprint, content).encode())
+
+    def models_are_whole(self) -> bool:
+        """Whether every model that was kept is still there as it was; what is not is reported."""
+        broken = [path for path in (self.directory / "models").rglob(f"*{SEAL}") if not self._sealed(path)]
+        for path in broken:
+            self.on_report(f"{path.with_suffix('')} is damaged or of another run; the work is done again.")
+        return not broken
+
+    def _sealed(self, path: Path) -> bool:
+        try:
+            content, seal = path.with_suffix("").read_bytes(), path.read_text(errors="replace")
+        except OSError:
+            return False
+        return digest_in(self.fingerprint, content) == seal.strip()
 
 
 def as_json(content: Any) -> bytes:
@@ -275,6 +295,11 @@ def digest_of(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def digest_in(fingerprint: str, content: bytes) -> str:
+    """A digest of a content that belongs to a run."""
+    return hashlib.sha256(fingerprint.encode() + content).hexdigest()
+
+
 def checksum_of(path: Path) -> Path:
     """Where the checksum of a file is kept."""
     return path.with_name(f"{path.name}.sha256")
@@ -301,18 +326,55 @@ def read_result(path: Path, fingerprint: str) -> xr.Dataset:
     return found
 
 
+# What stands where in a manifest, as far as it is there. Somebody else may have written it.
+MANIFEST_SHAPE = {
+    "fingerprint": str,
+    "identity": {
+        "ids": [str], "profile": str, "seeds": int, "settings": {...: dict}, "changes": {...: str}, "save_models": bool,
+        "version": str, "source": str, "numerics": dict, "files": [str], "texts": {...: str}, "text": str,
+        "grid": {...: [(bool, int, float, str)]}, "base": dict,
+    },
+    "plan": {"texts": {...: str}, "text": str, "words": [str], "shards": [[int]]},
+}  # fmt: skip
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON has a shape: a type, [the shape of its items], {name: the shape of what it names}, where
+    ... stands for any name.
+
+    >>> fits({"seeds": 2, "other": None}, {"seeds": int}), fits({"seeds": "2"}, {"seeds": int})
+    (True, False)
+    """
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
+    if isinstance(shape, dict):
+        others = shape.get(..., object)
+        return isinstance(value, dict) and all(fits(item, shape.get(name, others)) for name, item in value.items())
+    return isinstance(value, shape) and not (shape is int and isinstance(value, bool))
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False also for names that no file system takes."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of a run directory, or one sentence why there is none."""
     path = directory / MANIFEST
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
     try:
         manifest = json.loads(path.read_text())
-        manifest["identity"].items(), list(manifest["identity"].get("ids", []))
+        require(fits(manifest, MANIFEST_SHAPE), f"{path} is damaged: a manifest looks otherwise; nothing was touched.")
         whole = {name: value for name, value in manifest.items() if name != "digest"}
         known = manifest["fingerprint"] == digest_of(manifest["identity"])
         right = known and manifest.get("digest") == digest_of(whole)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path} is damaged and cannot be read; nothing was touched.") from error
     require(right, f"{path} is damaged or was changed by hand (its digest is another); nothing was touched.")
     return dict(manifest)

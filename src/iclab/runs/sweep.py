@@ -28,7 +28,7 @@ from iclab.runs.limits import require_room, require_time
 from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
-from iclab.runs.store import MANIFEST, Store, from_bytes, read_manifest, source_digest, to_bytes
+from iclab.runs.store import MANIFEST, Store, from_bytes, is_file, read_manifest, source_digest, to_bytes
 from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
 from iclab.runs.sweep_target import Loaded, find, load
 
@@ -100,7 +100,7 @@ def sweep(
 
 def kept_plan(directory: Path) -> dict[str, Any] | None:
     """The plan of a sweep that was begun in this folder; None if there is none."""
-    return read_manifest(directory).get("plan") if (directory / MANIFEST).exists() else None
+    return read_manifest(directory).get("plan") if is_file(directory / MANIFEST) else None
 
 
 def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> dict[str, Any]:

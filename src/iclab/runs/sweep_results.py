@@ -158,6 +158,10 @@ def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
     identity, plan = manifest["identity"], manifest.get("plan", {})
     if "grid" not in identity or not {"shards", "text"} <= set(plan):
         raise InputError(f"{directory} is no sweep; `iclab sweep` writes one.")
+    count = len(points_of(identity["grid"]))
+    known = {"base", "profile", "seeds"} <= set(identity) and bool(identity.get("ids"))
+    whole = sorted(place for places in plan["shards"] for place in places) == list(range(count))
+    require(known and whole, f"the manifest of {directory} does not say what was swept; it was changed by hand.")
     return Sweep(Path(directory), identity["grid"], shards_of(identity, plan), manifest["fingerprint"], trust)
 
 

@@ -7,6 +7,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
+from iclab.contents import contents
 from iclab.errors import InputError, nearest, require
 
 KINDS = ("world", "model", "probe", "claim")
@@ -29,6 +30,8 @@ def write(kind: str, name: str, folder: Path) -> Path:
         f"{name!r} is no name for a file of claims; use letters, digits, - and _, a letter first.",
     )
     require(not keyword.iskeyword(stem), f"{name!r} is a word of Python itself; choose another name.")
+    taken = {paper["id"] for paper in contents()}
+    require(stem not in taken, f"{name!r} is the name of a paper; choose another name.")
     path = folder / f"{stem}.py"
     try:
         with path.open("x", encoding="utf-8") as file:

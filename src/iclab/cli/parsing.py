@@ -1,0 +1,69 @@
+"""The command line, parsed before anything is run; what cannot be parsed is answered in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tyro
+
+from iclab.errors import InputError, nearest, require
+
+RULE = re.compile(r"^[─-]{3,}$")
+BORDER = re.compile(r"^[╭╰]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+HINT = "Perhaps you meant:"
+
+
+def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Callable[[], None]:
+    """The command that the words of this process call, with its arguments, not yet run."""
+    word = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    require(word.startswith("-") or word in commands, f"there is no command {word!r}. {nearest(word, commands)}")
+    later = {name: _later(command) for name, command in commands.items()}
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            found: Callable[[], None] = tyro.extras.subcommand_cli_from_dict(
+                later, prog="iclab", description=description, sort_subcommands=False
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        of = f" {word}" if word in commands else ""
+        raise InputError(f"{sentence(said.getvalue())} `iclab{of} --help` says more.") from None
+    return found
+
+
+def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
+    """The command with the same options, which only says what to run."""
+
+    @functools.wraps(command)
+    def later(*arguments: Any, **named: Any) -> Callable[[], None]:
+        return functools.partial(command, *arguments, **named)
+
+    return later
+
+
+def sentence(box: str) -> str:
+    """What tyro says in a box, in one line: what is wrong, and what may have been meant.
+
+    >>> sentence("╭─ Unrecognized options ─╮\\n│ Unrecognized options: --sedes │\\n╰─────╯")
+    'unrecognized options: --sedes.'
+    """
+    sections: list[list[str]] = [[]]
+    for line in COLOUR.sub("", box).splitlines():
+        inside = line.strip().strip("│").strip()
+        if RULE.match(inside):
+            sections.append([])
+        elif inside and not BORDER.match(inside):
+            sections[-1].append(inside)
+    if not BORDER.match(box.strip()):  # where the terminal has no such lines, the title stands in a section of its own
+        sections = sections[1:] or [[]]
+    words = " ".join(sections[0]).removesuffix("(required)").rstrip(". ")
+    meant = [f" Did you mean {lines[1]}?" for lines in sections if len(lines) > 1 and lines[0] == HINT]
+    return f"{words[:1].lower()}{words[1:]}.{''.join(meant)}"

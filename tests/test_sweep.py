@@ -1,6 +1,7 @@
 """Sweeps: planned, merged, sharded, opened again. Numbers never depend on how the work was cut."""
 
 import concurrent.futures
+import functools
 import json
 import pathlib
 import sys
@@ -341,3 +342,17 @@ def test_the_manifest_of_a_sweep_says_what_it_is(swept):
         and manifest["packages"]["jax"]
         and "experiment(lab)" in manifest["identity"]["text"]
     )
+
+
+def test_models_and_checksums_that_are_gone_are_missed_and_computed_again(tmp_path):
+    shortest = str(pathlib.Path(IDEA).with_name("shortest.py"))
+    again = functools.partial(iclab.sweep, shortest, {"noise": [0.4]}, seeds=2, out=tmp_path, changes={"steps": "5"})
+    before = again().data.load()
+    next((tmp_path / "trainings").iterdir()).unlink()
+    with pytest.raises(InputError, match="the same sweep with the same --out computes them again"):
+        iclab.open_sweep(tmp_path, trust=True).select(seed=0, noise=0.4)
+    again().select(seed=0, noise=0.4)
+    (tmp_path / "results" / "shard-00000.nc.sha256").unlink()
+    with pytest.raises(InputError, match=r"cannot be read; the same `iclab sweep`"):
+        assert iclab.open_sweep(tmp_path).data is None
+    xr.testing.assert_identical(again().data.load(), before)

@@ -99,7 +99,7 @@ class ReplayEngine:
         structure = jax.tree.structure(request.shapes()[0])
         while first < count:
             found = self._kept(f"{request.name}.{first}").load()
-            again = "remove its results and run the same sweep again to have them computed"
+            again = "the same sweep with the same --out computes them again"
             require(found is not None, f"this run has no undamaged models of {request.name}; {again}.")
             leaves, records = found  # type: ignore[misc]
             parts.append((jax.tree.unflatten(structure, leaves), records))

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ import xarray as xr
 from iclab.ensemble import unstack
 from iclab.errors import InputError, require
 from iclab.experiments import Trained
-from iclab.runs.checkpoints import Folder, KeptTraining
+from iclab.runs.checkpoints import Folder, KeptTraining, unseal
 
 MANIFEST = "manifest.json"
 LOCK = ".lock"
@@ -194,6 +194,14 @@ class Store:
     def trainings(self) -> MutableMapping[str, bytes]:
         """The checkpoints by file name."""
         return Folder(self.directory / "trainings", lambda name, content: self.write(f"trainings/{name}", content))
+
+    def trainings_are_whole(self, names: Iterable[str]) -> bool:
+        """Whether these checkpoints are there and of this run; what is not is reported."""
+        files = self.trainings()
+        broken = [name for name in names if unseal(files.get(name, b""), self.fingerprint) is None]
+        for name in broken:
+            self.on_report(f"{self.directory}/trainings/{name} is damaged or of another run; its work is done again.")
+        return not broken
 
     def forget_trainings(self) -> None:
         """Remove the checkpoints of a finished run."""

@@ -8,11 +8,12 @@ import functools
 import importlib.metadata
 import operator
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
+import xarray as xr
 from rich.console import Console
 
 from iclab.authoring.dependence import computing_part
@@ -23,6 +24,7 @@ from iclab.experiments import Lab
 from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
+from iclab.runs.checkpoints import KeptTraining, file_name
 from iclab.runs.cluster import answer, finished, here
 from iclab.runs.limits import require_room, require_time
 from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
@@ -32,6 +34,7 @@ from iclab.runs.store import MANIFEST, Store, from_bytes, is_file, read_manifest
 from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
 from iclab.runs.sweep_target import Loaded, find, load
 
+MODELS = "trainings"  # the attribute of a shard's results that names the files of its models
 SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
 LARGEST = {"cpu": 64}  # points of a shard; elsewhere 1024
 LOADABLE = 1 << 30  # bytes up to which a table and a netCDF file of the whole sweep are written
@@ -140,7 +143,7 @@ def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> 
 
 def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Executor | None, console: Console) -> None:
     store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-    pending = [shard for shard in shards if store.load_result(shard.name) is None]
+    pending = [shard for shard in shards if not _is_whole(shard, store)]
     if len(pending) < len(shards):
         console.print(f"  {len(shards) - len(pending)} of {len(shards)} shards are there from before")
     with RunProgress(console, max(1, sum(len(shard.points) for shard in pending))) as progress:
@@ -148,8 +151,9 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
             for shard in pending:
                 progress.begin(shard.name, len(shard.points))
                 began = time.perf_counter()
-                data = compute(shard, ComputingEngine(store.checkpoint), progress.updater(shard.name))
-                store.save_result(shard.name, data, time.perf_counter() - began)
+                names: list[str] = []
+                data = compute(shard, ComputingEngine(_noting(store, names)), progress.updater(shard.name))
+                _save(shard, store, data, names, time.perf_counter() - began)
                 progress.end(shard.name, duration(time.perf_counter() - began))
             return
         waiting = {executor.submit(compute_elsewhere, shard, here(store.fingerprint)): shard for shard in pending}
@@ -160,11 +164,33 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
                 progress.begin(shard.name, len(shard.points))
                 for name, training in kept.items():
                     store.trainings()[name] = training
-                store.save_result(shard.name, from_bytes(content), seconds)
+                _save(shard, store, from_bytes(content), list(kept), seconds)
                 progress.end(shard.name, duration(seconds))
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _noting(store: Store, names: list[str]) -> Callable[[str], KeptTraining]:
+    """The places of trainings in a store; the names of their files are noted."""
+
+    def place(name: str) -> KeptTraining:
+        names.append(file_name(name))
+        return store.checkpoint(name)
+
+    return place
+
+
+def _save(shard: Shard, store: Store, data: xr.Dataset, names: Sequence[str], seconds: float) -> None:
+    """Keep a shard's results, and in them which files hold its models."""
+    there = [name for name in dict.fromkeys(names) if name in store.trainings()]
+    store.save_result(shard.name, data.assign_attrs({MODELS: " ".join(there)}), seconds)
+
+
+def _is_whole(shard: Shard, store: Store) -> bool:
+    """Whether a shard's results and models are there as they were computed."""
+    found = store.load_result(shard.name)
+    return found is not None and store.trainings_are_whole(str(found.attrs.get(MODELS, "")).split())
 
 
 def _write_out(finished: Sweep, store: Store, measure: str | None, console: Console) -> None:

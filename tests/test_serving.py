@@ -16,10 +16,11 @@ import folders
 from iclab import cli
 from iclab.errors import InputError
 from iclab.report.comparison import Side, compare, render_comparison
+from iclab.runs.contents import as_json
 from iclab.runs.redraw import redraw
 from iclab.runs.serving import Server, resolve
 from iclab.runs.status import STATUS, WatchedProgress, forget, in_use, read_status
-from iclab.runs.store import Store, as_json
+from iclab.runs.store import Store
 
 
 @pytest.fixture

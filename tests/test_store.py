@@ -5,7 +5,9 @@ import pytest
 import xarray as xr
 
 from iclab.errors import InputError
-from iclab.runs.store import Store, digest_of, read_manifest
+from iclab.runs.contents import digest_of
+from iclab.runs.manifest import read_manifest
+from iclab.runs.store import Store
 
 IDENTITY = {"ids": ["nonlinear-icl/thm3.3"], "profile": "smoke", "seeds": 2}
 

@@ -12,9 +12,9 @@ import iclab
 from iclab import cli
 from iclab.errors import InputError
 from iclab.report.mathematics import equation
+from iclab.runs.contents import checksum_of, digest_of
 from iclab.runs.redraw import redraw
 from iclab.runs.serving import Server
-from iclab.runs.store import checksum_of, digest_of
 
 HERE = pathlib.Path(__file__)
 IDEA = HERE.with_name("shortest.py")

@@ -11,8 +11,8 @@ from measured import SHORTEST
 from trial import called, command
 
 import iclab
+from iclab.runs.contents import checksum_of, digest_of, from_bytes, to_bytes
 from iclab.runs.serving import Server
-from iclab.runs.store import checksum_of, digest_of, from_bytes, to_bytes
 from test_trust import canary
 
 NAME = "hostile folders"
@@ -175,8 +175,8 @@ class Trial:
         """The pages that `iclab serve` would show."""
         with Server(folder, port=0) as server:
             from iclab.report.progress import render_progress
+            from iclab.runs.manifest import read_manifest
             from iclab.runs.status import read_status
-            from iclab.runs.store import read_manifest
 
             text = render_progress(read_manifest(server.directory)["identity"], read_status(server.directory))
             assert not MARKUP.search(text), "its text is markup of the page"

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import iclab
-from iclab.runs.store import checked
+from iclab.runs.contents import checked
 
 HERE = pathlib.Path(__file__).parents[1]
 IDEA, SHORTEST = HERE / "idea.py", HERE / "shortest.py"

@@ -112,7 +112,7 @@ def doctor() -> None:
     from iclab.devices import cache_directory, prepare_jax
     from iclab.library import library
     from iclab.runs import reproduce as running
-    from iclab.runs.store import environment
+    from iclab.runs.manifest import environment
     from iclab.runs.sweep_target import settings_of
 
     prepare_jax()

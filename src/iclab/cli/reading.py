@@ -88,7 +88,7 @@ def diff(
     """
     from iclab.report.comparison import Side, compare, print_comparison, render_comparison
     from iclab.runs import reproduce as running
-    from iclab.runs.store import read_manifest
+    from iclab.runs.manifest import read_manifest
 
     sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
     found = compare(*sides)

@@ -17,7 +17,7 @@ from typing import Any
 
 from iclab.devices import numerics, prepare_jax
 from iclab.errors import InputError, in_words, require
-from iclab.runs.store import source_digest
+from iclab.runs.manifest import source_digest
 
 PATIENCE = 10.0  # seconds until a scheduler that does not answer is no scheduler
 ASKED = 60.0  # seconds in which a worker that has nothing else to do says who it is

@@ -16,9 +16,10 @@ from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
 from iclab.report.formats import duration
 from iclab.runs.cluster import Here, answer, finished, here, require_same
+from iclab.runs.contents import from_bytes, model_files, to_bytes
 from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
-from iclab.runs.store import Store, from_bytes, model_files, to_bytes
+from iclab.runs.store import Store
 from iclab.runs.sweep_target import settings_of
 
 

@@ -16,7 +16,8 @@ from iclab.library import Library, library, select
 from iclab.report.figures import FORMATS, picture
 from iclab.runs.jobs import CONTROL
 from iclab.runs.judging import Judge, at_one_size
-from iclab.runs.store import Store, read_manifest
+from iclab.runs.manifest import read_manifest
+from iclab.runs.store import Store
 from iclab.settings import rebuilt
 from iclab.statements import Statement
 

@@ -27,12 +27,14 @@ from iclab.report.figures import draw
 from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
 from iclab.runs import status
+from iclab.runs.contents import as_json, checked, is_file
 from iclab.runs.jobs import Job, run_elsewhere, run_here
 from iclab.runs.judging import Judge, at_one_size, dry_run
 from iclab.runs.limits import refuse_too_large
+from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
-from iclab.runs.store import MANIFEST, Store, as_json, checked, is_file, read_manifest, read_result, source_digest
+from iclab.runs.store import Store, read_result
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from iclab.errors import InputError, in_words, require
 from iclab.report.progress import render_progress
+from iclab.runs.manifest import read_manifest
 from iclab.runs.status import read_status
-from iclab.runs.store import read_manifest
 
 # Pages say more strictly which of their scripts are run; nothing is fetched from elsewhere, whatever a folder holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "

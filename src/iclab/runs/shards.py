@@ -24,7 +24,7 @@ from iclab.merging import side_by_side
 from iclab.planning import zeros_of_evaluation
 from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.cluster import Here, require_same
-from iclab.runs.store import to_bytes
+from iclab.runs.contents import to_bytes
 from iclab.runs.sweep_target import Loaded, Target, load
 from iclab.settings import replaced
 from iclab.training import Checkpoint, State

@@ -26,11 +26,13 @@ from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
 from iclab.runs.checkpoints import KeptTraining, file_name
 from iclab.runs.cluster import answer, finished, here
+from iclab.runs.contents import from_bytes, is_file, to_bytes
 from iclab.runs.limits import require_room, require_time
+from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
 from iclab.runs.options import check_names, grid_values, parse, points_of, seed_count
 from iclab.runs.progress import RunProgress, resumable
 from iclab.runs.shards import Shard, compute, compute_elsewhere, settings_at
-from iclab.runs.store import MANIFEST, Store, from_bytes, is_file, read_manifest, source_digest, to_bytes
+from iclab.runs.store import Store
 from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
 from iclab.runs.sweep_target import Loaded, find, load
 

@@ -20,9 +20,10 @@ from iclab.ensemble import unstack
 from iclab.errors import InputError, require
 from iclab.experiments import Trained
 from iclab.runs.checkpoints import Folder, KeptTraining
+from iclab.runs.contents import checksum_of
+from iclab.runs.manifest import read_manifest
 from iclab.runs.options import points_of
 from iclab.runs.shards import POINT, Shard, trainings
-from iclab.runs.store import checksum_of, read_manifest
 from iclab.runs.sweep_target import Target
 
 

@@ -1,0 +1,98 @@
+"""What the files of a run hold: datasets, models and JSON as bytes, and the digests that stand beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from iclab.ensemble import unstack
+from iclab.experiments import Trained
+
+
+def as_json(content: Any) -> bytes:
+    """JSON as it is written to files; NaN is refused."""
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode()
+
+
+def to_bytes(data: xr.Dataset) -> bytes:
+    """A dataset as a netCDF file."""
+    with _alone():
+        return bytes(data.to_netcdf(engine="h5netcdf"))
+
+
+def from_bytes(content: bytes) -> xr.Dataset:
+    """The dataset of a netCDF file."""
+    with _alone(), xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as data:
+        return data.load()
+
+
+def _alone() -> contextlib.AbstractContextManager[Any]:
+    """On a cluster xarray would ask the scheduler for a lock on a file that nobody else can see."""
+    if importlib.util.find_spec("dask") is None:
+        return contextlib.nullcontext()
+    import dask
+
+    return dask.config.set(scheduler="synchronous")
+
+
+def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
+    """(<experiment>/<setting>-<seed>.npz, content) for every member, with arrays under the paper's letters."""
+    for index, recipe in enumerate(trained.recipes):
+        setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
+        plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
+        letters = letters_of(unstack(trained.models, index)) | letters_of(recipe.world) | dict(recipe.arrays)
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **letters)
+        yield f"{trained.name}/{plain}-{seed}.npz", buffer.getvalue()
+
+
+def letters_of(tree: Any) -> dict[str, np.ndarray]:
+    """The arrays of a model or a world under the paper's letters, or under the names of its fields where it has no
+    letters.
+    """
+    if hasattr(tree, "letters"):
+        return dict(tree.letters())
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): np.asarray(leaf) for path, leaf in leaves}
+
+
+def digest_of(content: Any) -> str:
+    """A digest of what can be written as JSON, however its keys are ordered."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def digest_in(fingerprint: str, content: bytes) -> str:
+    """A digest of a content that belongs to a run."""
+    return hashlib.sha256(fingerprint.encode() + content).hexdigest()
+
+
+def checksum_of(path: Path) -> Path:
+    """Where the checksum of a file is kept."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def checked(path: Path) -> bytes | None:
+    """A file whose checksum stands beside it and is right; None otherwise."""
+    try:
+        content, checksum = path.read_bytes(), checksum_of(path).read_text(errors="replace")
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == checksum.strip() else None
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False also for names that no file system takes."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -30,7 +30,10 @@ class Scheduler:
         if does == "busy":
             return future
         if question is eval:
-            future.set_result(does != "without")
+            if does == "without":
+                future.set_exception(ImportError("there is none"))
+            else:
+                future.set_result(True)
         elif does == "other":
             future.set_exception(InputError("the worker on here has another version of iclab than the run."))
         else:
@@ -44,7 +47,7 @@ def test_a_worker_without_iclab_never_gets_a_function_of_it(monkeypatch):
     scheduler, said = Scheduler({"a": "fine", "b": "without", "c": "other", "d": "busy"}), []
     assert cluster._fit(scheduler, list(scheduler.workers), said.append) == ["a", "d"]
     assert said == [
-        "worker b is left out: iclab is not installed there.",
+        "worker b is left out: iclab cannot be imported there: ImportError: there is none.",
         "worker c is left out: the worker on here has another version of iclab than the run.",
     ]
     assert [name for question, name in scheduler.given if question is not eval] == ["a", "c", "d"]
@@ -52,7 +55,7 @@ def test_a_worker_without_iclab_never_gets_a_function_of_it(monkeypatch):
 
 def test_all_workers_are_chosen_if_all_are_fit_and_none_is_an_error():
     assert cluster._fit(Scheduler({"a": "fine"}), ["a"], print) is None
-    with pytest.raises(InputError, match=r"no worker can be used: iclab is not installed there\. All of them need"):
+    with pytest.raises(InputError, match=r"no worker can be used: iclab cannot be imported there: .*there is none\. All of them need"):
         cluster._fit(Scheduler({"a": "without"}), ["a"], lambda text: None)
 
 

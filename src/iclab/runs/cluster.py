@@ -23,7 +23,7 @@ PATIENCE = 10.0  # seconds until a scheduler that does not answer is no schedule
 ASKED = 60.0  # seconds in which a worker that has nothing else to do says who it is
 ALONE = 30.0  # seconds without a worker, or without the scheduler, after which nobody is coming back
 TICK = 1.0
-INSTALLED = "__import__('importlib.util', fromlist=['util']).find_spec('iclab') is not None"
+INSTALLED = "__import__('iclab.runs.cluster') is not None"
 GO_ON = "What is finished is kept, and the same command with its --out goes on."
 
 
@@ -138,7 +138,7 @@ def _fit(client: Any, workers: Iterable[str], say: Callable[[str], None]) -> lis
     """The workers that would compute the same numbers; None if all would."""
     names = list(workers)
     installed = _asked(client, names, eval, INSTALLED)  # Dask loses a worker that is given a function it cannot import
-    unfit = {name: "iclab is not installed there" for name, found in installed.items() if found is not True}
+    unfit = {name: f"iclab cannot be imported there: {why}" for name, why in installed.items() if why is not True}
     others = [name for name in names if name not in unfit]
     unfit |= {name: why for name, why in _asked(client, others, require_same, here()).items() if why is not None}
     for name, why in unfit.items():

@@ -121,7 +121,8 @@ def reproduce(
         papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
     )
     _same_files(directory, identity)
-    refuse_too_large(jobs)
+    if changes or seeds is not None:
+        refuse_too_large(jobs)
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)

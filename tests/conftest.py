@@ -7,6 +7,8 @@ import pytest
 from jaxtyping import install_import_hook
 
 os.environ.setdefault("MPLBACKEND", "agg")
+# Programs here run for milliseconds: compiling them less well saves a third of the time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
 install_import_hook("iclab", "typecheck.check")  # for good: commands import what they need when they are run
 
@@ -32,10 +34,20 @@ def compiled_programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, compiled_programs):
-    """Every experiment of every paper, two seeds, a few steps."""
+    """Every experiment, statement and figure of every paper, two seeds, most numbers made up."""
     import folders
 
-    return folders.smoke(tmp_path_factory.mktemp("runs") / "all", "--save-models")
+    return folders.smoke(tmp_path_factory.mktemp("runs") / "all", "--save-models", starter=folders.PRETENDED)
+
+
+@pytest.fixture(scope="session")
+def computed_run(request, tmp_path_factory, compiled_programs):
+    """The same with every number computed: two seeds, a few steps."""
+    import folders
+
+    if not request.config.getoption("--slow"):
+        pytest.skip("--slow only: compiling everything takes ten minutes")
+    return folders.smoke(tmp_path_factory.mktemp("runs") / "computed")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -55,7 +55,9 @@ def test_a_worker_without_iclab_never_gets_a_function_of_it(monkeypatch):
 
 def test_all_workers_are_chosen_if_all_are_fit_and_none_is_an_error():
     assert cluster._fit(Scheduler({"a": "fine"}), ["a"], print) is None
-    with pytest.raises(InputError, match=r"no worker can be used: iclab cannot be imported there: .*there is none\. All of them need"):
+    with pytest.raises(
+        InputError, match=r"no worker can be used: iclab cannot be imported there: .*there is none\. All of them need"
+    ):
         cluster._fit(Scheduler({"a": "without"}), ["a"], lambda text: None)
 
 

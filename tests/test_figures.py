@@ -124,10 +124,9 @@ def test_names_are_moved_apart_in_the_order_of_their_lines():
 
 def test_a_figure_in_all_forms(figure):
     drawn = draw(figure)
-    assert drawn.svg.startswith(b"<?xml") and drawn.pdf.startswith(b"%PDF")
-    assert b"Date" not in drawn.pdf.split(b"endobj")[-2]
+    assert drawn.svg.startswith(b"<?xml")
     assert drawn.csv.count("\n") == 11 and "rises" in drawn.words
-    assert set(drawn.files()) == {"svg", "pdf", "csv"}
+    assert set(drawn.files()) == {"svg", "csv"}
 
 
 def test_a_figure_none_of_whose_results_are_there_says_so():

@@ -140,16 +140,15 @@ def test_the_theme_changes_from_the_keyboard_and_figures_follow(page):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark" and page.evaluate(ink) != before
 
 
-def test_every_figure_downloads_as_svg_and_pdf_with_its_numbers(run, page):
+def test_every_figure_downloads_as_svg_with_its_numbers(run, page):
     figure = page.locator("#feature-selection-fig1a")
     got = {}
-    for kind in ("svg", "pdf", "csv"):
+    for kind in ("svg", "csv"):
         with page.expect_download() as waiting:
             figure.locator(f"[data-save={kind}]").click()
         got[kind] = waiting.value.path().read_bytes()
         assert waiting.value.suggested_filename == f"feature-selection-fig1a.{kind}"
     folder = run.directory / "figures" / "feature-selection"
-    assert got["pdf"] == (folder / "fig1a.pdf").read_bytes()
     assert got["csv"] == (folder / "fig1a.csv").read_bytes()
     assert got["svg"].startswith(b"<?xml") and b"var(" not in got["svg"] and b"#0072b2" in got["svg"]
 

@@ -59,3 +59,13 @@ def test_a_disagreement_is_found():
 
 def test_the_table_is_that_of_the_records():
     assert (PATH.parent / "answers.md").read_text() == records.side_by_side()
+
+
+@pytest.mark.parametrize("paper", records.papers())
+@pytest.mark.parametrize("profile", ["quick", "paper"])
+def test_what_holds_was_learned_or_is_marked_as_about_the_architecture(paper, profile):
+    """A statement that untrained models pass in every reading says nothing about training, and says so."""
+    statements = {one.id: one for one in PAPERS[paper].statements(PAPERS[paper].settings[profile])}
+    for name, entry in records.recorded(paper)[profile].items():
+        passed = entry["answer"] in ("holds", "holds if") and len(entry["also_untrained"]) == len(entry["readings"])
+        assert not passed or statements[name].architecture, entry["words"]

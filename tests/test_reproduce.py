@@ -205,12 +205,13 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, command):
 
     monkeypatch.setattr(Lab, "evaluate", stop)
     out = tmp_path / "run"
-    status, printed, _ = command("reproduce", "feature-selection", "--profile", "smoke", "--out", out)
+    ids = "feature-selection/thm1", "feature-selection/thm2"
+    status, printed, _ = command("reproduce", *ids, "--profile", "smoke", "--out", out)
     assert status == 130 and "continues where it stopped" in " ".join(printed.split())
     assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()
     monkeypatch.undo()
-    resumed = iclab.reproduce("feature-selection", profile="smoke", out=out)
-    assert len(resumed.statements) == len(folders.STATEMENTS)
+    resumed = iclab.reproduce(*ids, profile="smoke", out=out)
+    assert [entry["id"] for entry in resumed.statements] == list(ids)
 
 
 def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypatch, command):
@@ -240,9 +241,10 @@ def test_unknown_ids_raise_in_python_too():
 UNTRAINED = {}
 
 
-def test_no_statement_holds_for_untrained_models_that_is_not_about_the_architecture(run):
+def test_no_statement_holds_for_untrained_models_that_is_not_about_the_architecture(computed_run):
     """Every rule of every statement put to untrained models alone; what they pass is marked, or known and said to be open."""
-    control = {name.removeprefix("control/"): data for name, data in run.results.items() if name.startswith("control/")}
+    results = computed_run.results
+    control = {name.removeprefix("control/"): data for name, data in results.items() if name.startswith("control/")}
     papers = {paper.id: paper for paper in PAPERS.values() if paper.unit == "seed"}
     judge = Judge(papers, {name: paper.settings["smoke"] for name, paper in papers.items()})
     both = control | {f"control/{name}": data for name, data in control.items()}

@@ -114,7 +114,8 @@ def test_a_status_follows_the_run_and_statements_are_judged_as_soon_as_they_can_
         progress.begin("feature-selection/training", 8)
         states = {entry["id"]: entry["state"] for entry in read_status(store.directory)["statements"]}
         assert states["feature-selection/fig1a"] == "running" and states["feature-selection/thm1"] == "waiting"
-        progress.end("feature-selection/training", "")
+        place = "feature-selection/training"
+        progress.end(place, "", {where: run.results[where] for where in (place, f"control/{place}")})
         status = read_status(store.directory)
         entries = {entry["id"]: entry for entry in status["statements"]}
         assert (

@@ -147,7 +147,9 @@ def finish(figure: Figure) -> Figure:
         names = _names(axis)
         alike = [other for other in figure.axes if _names(other) == names] if len(with_legend) == 1 else [axis]
         _name_lines(axis, alike[-1])  # a legend that several panels share is read at the last of them
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
     figure.set_layout_engine(None)  # it is laid out; with an engine, "none" too, every file would be drawn twice
     return figure
 

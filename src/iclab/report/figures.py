@@ -15,16 +15,15 @@ FORMATS = ("svg", "pdf", "png")  # that a figure can be drawn in
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """A figure: for a screen and for a paper, its numbers as CSV, and what it shows in words."""
+    """A figure for the page, its numbers as CSV, and what it shows in words. `iclab figures` draws it for a paper."""
 
     svg: bytes
-    pdf: bytes
     csv: str
     words: str
 
     def files(self) -> dict[str, bytes]:
         """Its files by suffix."""
-        return {"svg": self.svg, "pdf": self.pdf, "csv": self.csv.encode()}
+        return {"svg": self.svg, "csv": self.csv.encode()}
 
 
 def picture(figure: Figure, kind: str) -> bytes:
@@ -39,4 +38,4 @@ def draw(figure: Figure) -> Drawn:
     """All forms of a figure."""
     text, words = to_csv(points(figure)), in_words(figure)
     finish(figure)
-    return Drawn(picture(figure, "svg"), picture(figure, "pdf"), text, words)
+    return Drawn(picture(figure, "svg"), text, words)

@@ -68,10 +68,6 @@
       const text = new XMLSerializer().serializeToString(figure.querySelector("svg"));
       return [`<?xml version="1.0" encoding="utf-8"?>\n${text.replace(/var\(--[\w-]+, (#[0-9a-fA-F]{6})\)/g, "$1")}`, "image/svg+xml"];
     },
-    pdf: (figure) => {
-      const bytes = atob(figure.querySelector("script[type='application/pdf']").textContent);
-      return [Uint8Array.from(bytes, (sign) => sign.charCodeAt(0)), "application/pdf"];
-    },
     csv: (figure) => [JSON.parse(figure.querySelector("script[type='text/csv']").textContent), "text/csv;charset=utf-8"],
   };
   for (const button of all("button[data-save]")) {

@@ -6,7 +6,6 @@ says is always text, never markup.
 
 from __future__ import annotations
 
-import base64
 import collections
 import dataclasses
 import functools
@@ -93,7 +92,6 @@ def _paper(paper: Paper, statements: Sequence[Mapping[str, Any]], section: Secti
             own = paper.figures[name].__doc__ if name in paper.figures else about[0]["statement"]
             figures[name] = {
                 "svg": Markup(themed(drawn.svg.decode(), re.sub(r"[^\w.-]", "-", f"{paper.id}-{name}"))),
-                "pdf": base64.b64encode(drawn.pdf).decode(),
                 "csv": drawn.csv,
                 "caption": (own or name).strip(),
                 "words": drawn.words,

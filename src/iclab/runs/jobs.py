@@ -94,7 +94,7 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
             if job.save_models and not store.models_are_whole():
                 kept = {}
             if len(kept) == len(wanted):
-                progress.skip(label, experiment.cost)
+                progress.skip(label, experiment.cost, kept)
                 results |= kept
                 continue
             progress.begin(label, experiment.cost)
@@ -107,7 +107,7 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
                 untrained.replay(lab.computed_outside)
             lab.computed_outside.clear()
             results |= kept
-            progress.end(label, duration(time.perf_counter() - began))
+            progress.end(label, duration(time.perf_counter() - began), kept)
     return results
 
 
@@ -141,9 +141,11 @@ def run_elsewhere(
             own = _joined(job, [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds], store)
             results.update(own)
             for name in job.experiments:
-                if job.result(name) in own:
-                    progress.begin(job.result(name), 0.0)
-                    progress.end(job.result(name), "all seeds are there")
+                place = job.result(name)
+                if place in own:
+                    progress.begin(place, 0.0)
+                    both = {where: own[where] for where in (place, f"{CONTROL}{place}") if where in own}
+                    progress.end(place, "all seeds are there", both)
 
     waiting = {}
     for piece, job in single.items():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from iclab.report.formats import duration
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextlib.contextmanager
@@ -41,7 +44,7 @@ class RunProgress:
         )  # fmt: skip
         self._task = self._bar.add_task("starting", total=1.0, left="")
 
-    def __enter__(self) -> RunProgress:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
@@ -72,13 +75,15 @@ class RunProgress:
         """`update` as a function of a fraction and a note."""
         return lambda fraction, note: self.update(f"{name}: {note}" if note else name, fraction)
 
-    def skip(self, name: str, cost: float) -> None:
-        """An experiment is there from before; it takes no time and says nothing about the time of others."""
+    def skip(self, name: str, cost: float, found: Mapping[str, Any] = NOTHING) -> None:
+        """An experiment's results are there from before; that takes no time and says nothing about the time of
+        others.
+        """
         self._total = max(self._total - cost, 1e-9)
         self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: kept from before")
 
-    def end(self, name: str, note: str) -> None:
-        """The current experiment is finished."""
+    def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
+        """The current experiment is finished, with these results."""
         self._done += self._cost
         self._cost = self._share = 0.0
         left = self._left(self._done / self._total)

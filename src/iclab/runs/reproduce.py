@@ -128,8 +128,8 @@ def reproduce(
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
-        console.print(f"[dim]judging {len(statements)} statements, drawing their figures[/]")
-        entries = _judge_and_draw(store, judge, statements, results, profile, began)
+        console.print(f"[dim]drawing the figures of {len(statements)} statements[/]")
+        entries = _draw(store, judge, statements, results, progress.judged, profile, began)
         store.forget_trainings()
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
@@ -183,15 +183,16 @@ def _jobs(
     return jobs + explorers
 
 
-def _judge_and_draw(
+def _draw(
     store: Store,
     judge: Judge,
     statements: Sequence[Statement],
     results: Mapping[str, xr.Dataset],
+    judged: Mapping[str, dict[str, Any]],
     profile: str,
     began: float,
 ) -> list[dict[str, Any]]:
-    """Answers, figures, tables and the page, from results alone."""
+    """Claims, figures, tables and the page, from results and answers alone."""
     entries = []
     sections = {}
     for paper in judge.papers.values():
@@ -210,7 +211,7 @@ def _judge_and_draw(
         for statement in mine:
             took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
             run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
-            entries.append(judge(statement, results) | run)
+            entries.append(judged[statement.id] | run)
     store.keep(CLAIMS, as_json({"schema": SCHEMA, "run": store.fingerprint, "statements": entries}))
     page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())

@@ -8,16 +8,15 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 
-from iclab.runs.jobs import CONTROL
 from iclab.runs.judging import Judge
-from iclab.runs.progress import RunProgress
+from iclab.runs.progress import NOTHING, RunProgress
 from iclab.runs.store import LOCK, Store
 from iclab.statements import Statement
 
@@ -26,7 +25,10 @@ EVERY = 1.0  # seconds between two writes while nothing begins or ends
 
 
 class WatchedProgress(RunProgress):
-    """Progress that also writes status.json. The file goes when the run is finished: then the page says more."""
+    """Progress that also writes status.json, and judges every statement once it has all results: `judged`, by id.
+
+    The file goes when the run is finished: then the page says more.
+    """
 
     def __init__(
         self, console: Console, total: float, store: Store, statements: Sequence[Statement], judge: Judge
@@ -36,6 +38,7 @@ class WatchedProgress(RunProgress):
         self._statements = {statement.id: statement for statement in statements}
         self._judge = judge
         self._results: dict[str, Any] = {}
+        self.judged: dict[str, dict[str, Any]] = {}
         self._written = 0.0
         self._entries: dict[str, dict[str, Any]] = {
             statement.id: {
@@ -71,25 +74,22 @@ class WatchedProgress(RunProgress):
         if time.monotonic() - self._written >= EVERY:
             self._write(what, done, left)
 
-    def skip(self, name: str, cost: float) -> None:
+    def skip(self, name: str, cost: float, found: Mapping[str, Any] = NOTHING) -> None:
         """As the bar; what is there from before is judged."""
-        super().skip(name, cost)
-        self._finished(name)
+        super().skip(name, cost, found)
+        self._finished(name, found)
 
-    def end(self, name: str, note: str) -> None:
+    def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
         """As the bar; statements that have all they need are judged."""
-        super().end(name, note)
-        self._finished(name)
+        super().end(name, note, found)
+        self._finished(name, found)
 
     def _needs(self, name: str) -> list[str]:
         statement = self._statements[name]
         return [f"{statement.paper}/{need}" for need in statement.needs()]
 
-    def _finished(self, name: str) -> None:
-        for place in (name, f"{CONTROL}{name}"):
-            data = self._store.load_result(place)
-            if data is not None:
-                self._results[place] = data
+    def _finished(self, name: str, found: Mapping[str, Any]) -> None:
+        self._results |= found
         for entry in self._entries.values():
             needs = self._needs(entry["id"])
             if name not in needs:
@@ -97,6 +97,7 @@ class WatchedProgress(RunProgress):
             entry["done"] = sum(need in self._results for need in needs)
             if entry["done"] == len(needs):
                 judged = self._judge(self._statements[entry["id"]], self._results)
+                self.judged[entry["id"]] = judged
                 entry |= {key: judged[key] for key in ("answer", "words")}
             entry["state"] = "judged" if entry["done"] == len(needs) else "waiting"
         self._write(name, self.fraction(), "")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -44,7 +44,7 @@ class RunProgress:
         )  # fmt: skip
         self._task = self._bar.add_task("starting", total=1.0, left="")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> RunProgress:
         self._bar.start()
         return self
 

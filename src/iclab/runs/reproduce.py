@@ -126,7 +126,8 @@ def reproduce(
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-        with status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge) as progress:
+        progress = status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge)
+        with progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
         console.print(f"[dim]drawing the figures of {len(statements)} statements[/]")
         entries = _draw(store, judge, statements, results, progress.judged, profile, began)

@@ -33,8 +33,8 @@ test-others: $(VENV)/installed-test
 docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs
 
-test-slow: $(VENV)/installed-test  ## the long forms: all papers computed, twenty kills instead of four, 500 random settings per world and model
-	$(BIN)/pytest --slow tests/test_survival.py tests/test_properties.py tests/test_reproduce.py
+test-slow: $(VENV)/installed-test  ## the long forms: all papers computed, twenty kills instead of two, 500 random settings per world and model
+	$(BIN)/pytest --slow $(addprefix tests/test_,survival.py properties.py reproduce.py language_model.py)
 
 test-hard: $(VENV)/installed-test  ## a destructive trial: kills, damage, full disks, bad input, hostile folders, HTTP abuse, dying workers
 	$(BIN)/python tests/hard

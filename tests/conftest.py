@@ -10,7 +10,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # Programs here run for milliseconds: compiling them less well saves a third of the time.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 
-install_import_hook("iclab", "typecheck.check")  # for good: commands import what they need when they are run
+SHAPED = "ensemble evaluation inference losses models patterns probes prompts randomness statistics training worlds"
+install_import_hook([f"iclab.{name}" for name in SHAPED.split()], "typecheck.check")  # the others are mypy's
 
 import jax  # noqa: E402
 

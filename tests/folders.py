@@ -53,6 +53,12 @@ def folder(path, run, names=None):
     return store
 
 
+def both(run, name):
+    """The results of an experiment of feature-selection with trained and with untrained models."""
+    places = f"{PAPER.id}/{name}", f"control/{PAPER.id}/{name}"
+    return {place: run.results[place] for place in places if place in run.results}
+
+
 def code_lines(path):
     """Lines that are neither blank, comment nor docstring."""
     text, documentation = path.read_text(), set()

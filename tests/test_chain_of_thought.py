@@ -48,7 +48,7 @@ def test_what_is_needed_is_compared_with_the_whole_sum_at_its_own_setting_and_er
 
 def learned(at, sweep, values, constants):
     """Losses along a sweep that get below ε after these shares of the terms of (18)."""
-    steps, errors, curves = np.arange(0, 6000), np.geomspace(0.5, 0.005, 400), []
+    steps, errors, curves = np.arange(0, 6000), np.geomspace(0.5, 0.005, 100), []
     for value in values:
         points = [dataclasses.replace(at, error=e, **{sweep.letter: value}) for e in errors]
         laws = np.array([[law(point).value for law in TERMS] for point in points])

@@ -257,7 +257,7 @@ def test_reproduce_trains_nothing_where_a_statement_is_wrong(tmp_path, monkeypat
     def train(*arguments, **options):
         raise AssertionError("a training began")
 
-    monkeypatch.setattr(ComputingEngine, "train", train)
+    monkeypatch.setattr(ComputingEngine, "train_all", train)
     (tmp_path / "wrong.py").write_text(broken.SOUND.replace('"output"), below', '"outptu"), below'))
     with pytest.raises(InputError, match=r"wrong/small, 'output': the experiment 'experiment' has no 'outptu'"):
         iclab.reproduce(str(tmp_path / "wrong.py"), out=tmp_path / "run")

@@ -237,11 +237,11 @@ def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page,
         page = open_page(server.url)
         chip = page.locator("[data-id='feature-selection/fig1a'] .chip")
         assert chip.inner_text() == "running"
-        progress.end("feature-selection/training", "")
+        progress.end("feature-selection/training", "", folders.both(run, "training"))
         page.get_by_text("80 %").wait_for()
         assert chip.inner_text() in list(Answer)
         progress.begin("feature-selection/generalisation", 2)
-        progress.end("feature-selection/generalisation", "")
+        progress.end("feature-selection/generalisation", "", folders.both(run, "generalisation"))
     store.write("index.html", (run.directory / "index.html").read_bytes())
     forget(store)
     store.close()

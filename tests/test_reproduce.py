@@ -205,7 +205,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, command):
 
     monkeypatch.setattr(Lab, "evaluate", stop)
     out = tmp_path / "run"
-    ids = "feature-selection/thm1", "feature-selection/thm2"
+    ids = "feature-selection/thm2", "feature-selection/fig1a"
     status, printed, _ = command("reproduce", *ids, "--profile", "smoke", "--out", out)
     assert status == 130 and "continues where it stopped" in " ".join(printed.split())
     assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()

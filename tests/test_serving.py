@@ -114,8 +114,7 @@ def test_a_status_follows_the_run_and_statements_are_judged_as_soon_as_they_can_
         progress.begin("feature-selection/training", 8)
         states = {entry["id"]: entry["state"] for entry in read_status(store.directory)["statements"]}
         assert states["feature-selection/fig1a"] == "running" and states["feature-selection/thm1"] == "waiting"
-        place = "feature-selection/training"
-        progress.end(place, "", {where: run.results[where] for where in (place, f"control/{place}")})
+        progress.end("feature-selection/training", "", folders.both(run, "training"))
         status = read_status(store.directory)
         entries = {entry["id"]: entry for entry in status["statements"]}
         assert (
@@ -169,7 +168,7 @@ def test_a_comparison_finds_settings_answers_rules_and_intervals(run):
     gone, changed, near = (
         entry
         for entry in second.statements
-        if entry["id"] in ("feature-selection/" + n for n in ("thm1", "prop1", "cor1"))
+        if entry["id"] in ("feature-selection/" + n for n in ("thm1", "fig1a", "fig1b"))
     )
     second.statements.remove(gone)
     changed["answer"] = "fails"
@@ -181,11 +180,11 @@ def test_a_comparison_finds_settings_answers_rules_and_intervals(run):
         ("run", "seeds", 8),
         ("feature-selection", "noise_norm", 0.7),
     }
-    assert [(d.where, d.first, d.second) for d in found.answers] == [("feature-selection/prop1", "not asked", "fails")]
-    assert [(s.statement, s.second["measured"]) for s in found.shifts] == [("feature-selection/prop1", 101.0)]
+    assert [(d.where, d.first, d.second) for d in found.answers] == [("feature-selection/fig1a", "not asked", "fails")]
+    assert [(s.statement, s.second["measured"]) for s in found.shifts] == [("feature-selection/fig1a", 101.0)]
     assert [d.second for d in found.rules] == ["above 7"] and found.only_first == ("feature-selection/thm1",)
     page = render_comparison(found)
-    assert "feature-selection/prop1" in page and "noise_norm" in page and "above 7" in page
+    assert "feature-selection/fig1a" in page and "noise_norm" in page and "above 7" in page
 
 
 def test_a_page_of_differences_shows_user_text_as_text(run):

@@ -17,11 +17,11 @@ from iclab.engine import ComputingEngine, TrainingRequest
 from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.losses import hinge
-from iclab.merging import side_by_side
 from iclab.planning import Plan, PlanningEngine
 from iclab.runs import sweep as sweeping
 from iclab.runs.options import grid_values
 from iclab.runs.sweep_target import find, load
+from iclab.together import side_by_side
 
 IDEA = str(pathlib.Path(__file__).with_name("idea.py"))
 GRID = {"matching_fraction": "0.4,0.8", "step_size": "0.5:2:3"}

@@ -47,6 +47,16 @@ def shape_of(stacked: Any) -> tuple[Any, ...]:
     return structure, tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in leaves)
 
 
+def shapes(stacked: Any) -> Any:
+    """The shapes of stacked members, without their arrays."""
+
+    def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+        dtype = jax.dtypes.canonicalize_dtype(leaf.dtype, allow_extended_dtype=True)
+        return jax.ShapeDtypeStruct(leaf.shape, dtype, weak_type=bool(getattr(leaf, "weak_type", False)))
+
+    return jax.tree.map(shape, stacked)
+
+
 def unstack(tree: Tree, index: int | Int[Array, ""]) -> Tree:
     """One member of a stacked pytree."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
@@ -108,15 +118,30 @@ class Layout:
         sharding = jax.sharding.NamedSharding(_mesh(), PartitionSpec("members"))
         return jax.tree.map(lambda leaf: jax.device_put(leaf[self.source], sharding), tree)
 
+    def shaped(self, tree: Any) -> Any:
+        """The shapes of `spread(tree)`, to compile for; `tree` may be shapes itself."""
+        sharding = jax.sharding.NamedSharding(_mesh(), PartitionSpec("members"))
+        return jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(
+                (len(self.source), *leaf.shape[1:]), leaf.dtype, sharding=sharding, weak_type=leaf.weak_type
+            ),
+            shapes(tree),
+        )
+
     def collect(self, tree: Tree) -> Tree:
         """Slots on devices -> members in order, as host arrays."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[self.slots], tree)
 
 
+def shared_slots() -> int:
+    """How many small members programs on CPU have room for, however few they are used for."""
+    return MINIMUM_CAPACITY * jax.local_device_count()
+
+
 def block_size(bytes_per_job: int) -> int:
     """How many jobs one program takes: its slots on CPU (one is computed at a time), what fits into memory on a GPU."""
     if jax.default_backend() == "cpu":
-        return MINIMUM_CAPACITY * jax.local_device_count()
+        return shared_slots()
     return max(1, min(512, GPU_BYTES // max(bytes_per_job, 1))) * jax.local_device_count()
 
 

@@ -7,7 +7,7 @@ has never seen. Lengths and fractions of the test world are traced, so one compi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -86,12 +86,41 @@ def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> An
 class Jobs(NamedTuple):
     """Stacked evaluations: model i, prepared with preparation i (pruned, say), on fresh prompts of world i with key
     i.
+
+    Where the same models are asked several times, job i is of model `picks[i]`.
     """
 
     models: Any
     preparations: Any
     worlds: Any
     keys: Key[Array, " jobs"]
+    picks: np.ndarray | None = None
+
+    def picked(self) -> np.ndarray:
+        """The model of every job."""
+        return np.arange(ensemble.size(self.keys)) if self.picks is None else self.picks
+
+    def part(self, first: int, last: int) -> tuple[Any, Any, Any, Any]:
+        """Jobs `first` to `last` (excluded), each with a model of its own."""
+        picked = self.picked()[first:last]
+        models = jax.tree.map(lambda leaf: np.asarray(leaf)[picked], self.models)
+        return models, *ensemble.part((self.preparations, self.worlds, self.keys), first, last)
+
+
+def join(several: Sequence[Jobs]) -> Jobs:
+    """Jobs one after another."""
+    if len(several) == 1:
+        return several[0]
+    firsts = np.cumsum([0, *(ensemble.size(jobs.models) for jobs in several[:-1])])
+    picks = np.concatenate([jobs.picked() + first for first, jobs in zip(firsts, several, strict=True)])
+    return Jobs(*ensemble.join([jobs[:4] for jobs in several]), picks)
+
+
+def compile_ahead(measure: Measure, jobs: Jobs, prepare: Callable[[Any, Any], Any], count: int) -> None:
+    """Compile what `evaluate` runs for a block of so many jobs of these shapes."""
+    layout = ensemble.Layout(count, bytes_per_member=0)
+    shapes = layout.shaped((*jobs[:4], np.zeros(1, np.int32)))
+    _compiled_expect(measure, prepare).lower(layout.counts, *shapes).compile()
 
 
 def block_of(jobs: Jobs) -> int:
@@ -114,7 +143,7 @@ def evaluate(
     blocks = []
     block = block_of(jobs)
     for start in range(0, count, block):
-        part = jax.tree.map(lambda leaf, s=start: leaf[s : s + block], (*jobs, batches))
+        part = *jobs.part(start, start + block), batches[start : start + block]
         layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)
         compiled = _compiled_expect(measure, prepare)
         blocks.append(layout.collect(compiled(layout.counts, *layout.spread(part))))

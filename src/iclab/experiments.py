@@ -7,6 +7,7 @@ NaN in every result, so that nothing averages it.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import types
@@ -125,6 +126,13 @@ class Lab:
         self._replayed: list[np.ndarray] = []
         self.computed_outside: list[np.ndarray] = []
 
+    def asking(self, engine: Engine, progress: Callable[[str, float], None]) -> Lab:
+        """The same bench for one experiment under way beside others: trainings are shared, what is noted is its own."""
+        own = copy.copy(self)
+        own._engine, own._progress = engine, progress
+        own.used, own._replayed, own.computed_outside = set(), [], []
+        return own
+
     def train(
         self,
         name: str,
@@ -169,6 +177,8 @@ class Lab:
         moments = (0,) if self._untrained else tuple(record_at)
         request = TrainingRequest(own, members, loss, moments, observers, best_of)
         states, records = self._engine.train(request, report)
+        if name in self._trained:  # another experiment that asked for it went on first
+            return self._trained[name]
         if self._untrained:  # nothing changes: every record is the first
             records = {key: np.repeat(values, len(record_at), axis=1) for key, values in records.items()}
         trained = Trained(
@@ -218,10 +228,11 @@ class Lab:
         picks = np.repeat(np.arange(len(pairs)), len(points))
         keys = [ensemble.member_key(f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs]
         jobs = evaluation.Jobs(
-            models=jax.tree.map(lambda leaf: np.asarray(leaf)[picks], trained.models),
+            models=trained.models,
             preparations=ensemble.stack([preparation(seed=seed, **point) for _, seed in pairs for point in points]),
             worlds=ensemble.stack([place(setting, seed, **point) for setting, seed in pairs for point in points]),
             keys=ensemble.stack(keys)[picks],
+            picks=picks,
         )
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"
         request = EvaluationRequest(f"{self._label}{trained.name}/{name}", measure, jobs, prompts, prepare)

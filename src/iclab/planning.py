@@ -61,12 +61,12 @@ class PlanningEngine:
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
         """Zeros."""
-        self._remember(_training(request, ensemble.size(request.members)))
+        self._remember(_training(request, request.count))
         return zeros_of_training(request)
 
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
         """Zeros."""
-        self._remember(_evaluation(request, ensemble.size(request.jobs.keys)))
+        self._remember(_evaluation(request, request.count))
         return zeros_of_evaluation(request)
 
     def _remember(self, asked: Asked) -> None:
@@ -80,7 +80,7 @@ class PlanningEngine:
 
 def zeros_of_training(request: TrainingRequest) -> tuple[State, dict[str, np.ndarray]]:
     """An answer of the right shape, from members that did not diverge."""
-    count = ensemble.size(request.members)
+    count = request.count
     state, record = request.shapes()
     states = _zeros(state, (count,))
     records = _zeros(record, (count, len(request.record_at)))
@@ -89,7 +89,7 @@ def zeros_of_training(request: TrainingRequest) -> tuple[State, dict[str, np.nda
 
 def zeros_of_evaluation(request: EvaluationRequest) -> dict[str, np.ndarray]:
     """An answer of the right shape."""
-    found: dict[str, np.ndarray] = _zeros(_evaluation_shapes(request), (ensemble.size(request.jobs.keys),))
+    found: dict[str, np.ndarray] = _zeros(_evaluation_shapes(request), (request.count,))
     return found
 
 
@@ -101,7 +101,7 @@ _COSTS: dict[Any, tuple[Footprint, float]] = {}
 
 
 def _training(request: TrainingRequest, count: int) -> Asked:
-    key = request.program()
+    key = request.program
     if key not in _COSTS:
         _COSTS[key] = training_footprint(request), _operations_per_step(request)
     footprint, operations = _COSTS[key]
@@ -126,14 +126,14 @@ def _job(request: EvaluationRequest) -> tuple[Callable[..., Any], tuple[Any, ...
     def job(model: Any, preparation: Any, world: Any, key: Any, batches: Any) -> Mapping[str, Any]:
         return evaluation.expect(request.measure, request.prepare(model, preparation), world, key, batches)
 
-    return job, (*one, jax.ShapeDtypeStruct((), jnp.int32))
+    return job, (*one[:4], jax.ShapeDtypeStruct((), jnp.int32))
 
 
 _RESULTS: dict[Any, Any] = {}
 
 
 def _evaluation_shapes(request: EvaluationRequest) -> Any:
-    key = request.program()
+    key = request.program
     if key not in _RESULTS:
         job, shapes = _job(request)
         _RESULTS[key] = jax.eval_shape(job, *shapes)
@@ -141,7 +141,7 @@ def _evaluation_shapes(request: EvaluationRequest) -> Any:
 
 
 def _evaluation(request: EvaluationRequest, count: int) -> Asked:
-    key = request.program()
+    key = request.program
     if key not in _COSTS:
         job, shapes = _job(request)
         held = memory.bytes_of((shapes, _evaluation_shapes(request)))

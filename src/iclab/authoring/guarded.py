@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import greenlet
+
 from iclab.errors import InputError, in_words, line_in, require
 from iclab.experiments import NoSeedsError
 
@@ -27,20 +29,24 @@ class _LeftError(Exception):
     """A file called `os._exit`."""
 
 
+LEAVE = os._exit
+_INSIDE: list[int] = []
+
+
+def _refuse_to_leave(status: int) -> None:
+    if os.getpid() != _INSIDE[0]:  # a child that was forked leaves as it likes
+        LEAVE(status)
+    raise _LeftError(f"os._exit({status})")
+
+
 @contextlib.contextmanager
 def guarded(file: str, what: str = "") -> Iterator[None]:
     """Errors of this file's code as an `InputError` that says where; `what` says in which part of it."""
-    process, leave = os.getpid(), os._exit
-
-    def refused(status: int) -> None:
-        if os.getpid() != process:  # a child that was forked leaves as it likes
-            leave(status)
-        raise _LeftError(f"os._exit({status})")
-
-    os._exit = refused  # type: ignore[assignment]
+    _INSIDE.append(os.getpid())
+    os._exit = _refuse_to_leave  # type: ignore[assignment]
     try:
         yield
-    except (InputError, NoSeedsError, MemoryError, KeyboardInterrupt, GeneratorExit):
+    except (InputError, NoSeedsError, MemoryError, KeyboardInterrupt, GeneratorExit, greenlet.GreenletExit):
         raise
     except BaseException as error:
         said = f"it calls sys.exit({error.code})" if isinstance(error, SystemExit) else in_words(error)
@@ -49,7 +55,9 @@ def guarded(file: str, what: str = "") -> Iterator[None]:
         found.frames = frames_of(file, error)
         raise found from error
     finally:
-        os._exit = leave
+        _INSIDE.pop()
+        if not _INSIDE:  # other experiments may be under way
+            os._exit = LEAVE
 
 
 def frames_of(file: str, error: BaseException) -> str:

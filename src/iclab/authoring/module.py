@@ -17,6 +17,7 @@ code.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 import types
@@ -121,7 +122,7 @@ def _statements(
     if callable(given):
         given = guard(where, "`statements`", given)
 
-    def statements(settings: Any) -> tuple[Statement, ...]:
+    def made(settings: Any) -> tuple[Statement, ...]:
         found = given(settings) if callable(given) else given
         several = isinstance(found, Sequence) and all(isinstance(entry, Statement) for entry in found)
         require(
@@ -131,6 +132,15 @@ def _statements(
         ids = [entry.id for entry in found]
         require(len(set(ids)) == len(ids), f"{where}: two statements have the same name.")
         return tuple(_completed(name, where, entry, experiments) for entry in found)
+
+    remembered = functools.lru_cache(maxsize=16)(made)
+
+    def statements(settings: Any) -> tuple[Statement, ...]:
+        try:
+            hash(settings)
+        except TypeError:  # settings of a user's that hold a list
+            return made(settings)
+        return remembered(settings)
 
     return statements
 

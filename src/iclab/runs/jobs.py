@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import time
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +21,7 @@ from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
 from iclab.runs.store import Store
 from iclab.runs.sweep_target import settings_of
+from iclab.together import Asking, side_by_side
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,44 +81,58 @@ CONTROL = "control/"  # begins the names of results of untrained models
 def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[str, xr.Dataset]:
     """Every experiment's dataset by "paper/experiment", and those of untrained models by "control/paper/experiment".
 
-    What the store has is not run again; trainings are checkpointed.
+    What the store has is not run again; trainings are checkpointed. Experiments of all papers run side by side.
     """
     results: dict[str, xr.Dataset] = {}
+    tasks = []
     for job in jobs:
         save = store.save_models if job.save_models else lambda trained: None
-        lab = job.lab(engine=ComputingEngine(store.checkpoint), progress=progress.update, on_trained=save)
-        untrained = job.lab(engine=ComputingEngine(), progress=progress.update, untrained=True)
+        benches = job.lab(on_trained=save), job.lab(untrained=True)
         for name in job.experiments:
-            experiment, label = job.source.experiments[name], job.result(name)
+            label, cost = job.result(name), job.source.experiments[name].cost
             wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]
             kept = {place: data for place in wanted if (data := store.load_result(place)) is not None}
             if job.save_models and not store.models_are_whole():
                 kept = {}
-            if len(kept) == len(wanted):
-                progress.skip(label, experiment.cost, kept)
-                results |= kept
-                continue
-            progress.begin(label, experiment.cost)
-            began = time.perf_counter()
-            for place in wanted:
-                bench = untrained if place.startswith(CONTROL) else lab
-                if place not in kept:
-                    kept[place] = timed(experiment, bench)
-                    store.save_result(place, kept[place], float(kept[place].attrs["seconds"]))
-                untrained.replay(lab.computed_outside)
-            lab.computed_outside.clear()
             results |= kept
-            progress.end(label, duration(time.perf_counter() - began), kept)
+            if len(kept) == len(wanted):
+                progress.skip(label, cost, kept)
+            else:
+                tasks.append(functools.partial(_run, job, name, benches, kept, store, progress))
+    for found in side_by_side(tasks, ComputingEngine(store.checkpoint)):
+        results |= found
     return results
 
 
-def timed(experiment: Experiment, lab: Lab) -> xr.Dataset:
+def _run(
+    job: Job,
+    name: str,
+    benches: tuple[Lab, Lab],
+    kept: Mapping[str, xr.Dataset],
+    store: Store,
+    progress: RunProgress,
+    engine: Asking,
+) -> dict[str, xr.Dataset]:
+    """One experiment: with trained models, and where it is wanted with untrained ones."""
+    experiment, label = job.source.experiments[name], job.result(name)
+    progress.begin(label, experiment.cost)
+    found = dict(kept)
+    lab, untrained = (bench.asking(engine, functools.partial(progress.update, label)) for bench in benches)
+    for place, bench in {label: lab, **({f"{CONTROL}{label}": untrained} if job.control else {})}.items():
+        if place not in found:
+            found[place] = timed(experiment, bench, engine)
+            store.save_result(place, found[place], float(found[place].attrs["seconds"]))
+        untrained.replay(lab.computed_outside)
+    progress.end(label, duration(engine.seconds()), found)
+    return found
+
+
+def timed(experiment: Experiment, lab: Lab, engine: Asking) -> xr.Dataset:
     """An experiment's dataset, with the seconds that it took, and how many of its trainings diverged."""
-    began = time.perf_counter()
-    lab.used.clear()
+    before = engine.seconds()
     data = experiment.run(lab)
     diverged, members = lab.diverged()
-    return data.assign_attrs(seconds=time.perf_counter() - began, diverged=diverged, members=members)
+    return data.assign_attrs(seconds=engine.seconds() - before, diverged=diverged, members=members)
 
 
 def run_elsewhere(
@@ -197,15 +212,23 @@ def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, byte
     require_same(run)
     models: dict[str, bytes] = {}
     save = (lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None)
-    lab, untrained = job.lab(on_trained=save), job.lab(untrained=True)
-    results = {}
-    for name in job.experiments:
-        try:
-            results[job.result(name)] = to_bytes(timed(job.source.experiments[name], lab))
-            untrained.replay(lab.computed_outside)
-            lab.computed_outside.clear()
-            if job.control:
-                results[f"{CONTROL}{job.result(name)}"] = to_bytes(timed(job.source.experiments[name], untrained))
-        except NoSeedsError:  # this experiment is for the first few seeds
-            continue
+    benches = job.lab(on_trained=save), job.lab(untrained=True)
+    tasks = [functools.partial(_for_one_seed, job, name, benches) for name in job.experiments]
+    results: dict[str, bytes] = {}
+    for found in side_by_side(tasks, ComputingEngine()):
+        results |= found
     return results, models
+
+
+def _for_one_seed(job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking) -> dict[str, bytes]:
+    """The files of one experiment; none if it is for the first few seeds only."""
+    experiment, label = job.source.experiments[name], job.result(name)
+    lab, untrained = (bench.asking(engine, lambda what, fraction: None) for bench in benches)
+    try:
+        found = {label: to_bytes(timed(experiment, lab, engine))}
+        untrained.replay(lab.computed_outside)
+        if job.control:
+            found[f"{CONTROL}{label}"] = to_bytes(timed(experiment, untrained, engine))
+    except NoSeedsError:
+        return {}
+    return found

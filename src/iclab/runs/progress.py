@@ -35,8 +35,8 @@ class RunProgress:
         self._console = console
         self._total = max(total, 1e-9)
         self._done = 0.0
-        self._share = 0.0
-        self._cost = 0.0
+        self._costs: dict[str, float] = {}  # of the experiments under way
+        self._shares: dict[str, float] = {}
         self._began = time.perf_counter()
         self._bar = Progress(
             BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.fields[left]}"),
@@ -55,12 +55,12 @@ class RunProgress:
 
     def begin(self, name: str, cost: float) -> None:
         """An experiment of this cost starts."""
-        self._cost, self._share = cost, 0.0
-        self.update(name, 0.0)
+        self._costs[name], self._shares[name] = cost, 0.0
+        self.update(name, name, 0.0)
 
-    def update(self, what: str, fraction: float) -> None:
-        """The current experiment is at this fraction of its present part."""
-        self._share = max(self._share, 0.95 * fraction)
+    def update(self, name: str, what: str, fraction: float) -> None:
+        """An experiment is at this fraction of its present part."""
+        self._shares[name] = max(self._shares[name], 0.95 * fraction)
         self.show(what, self.fraction(), self._left(self.fraction()))
 
     def show(self, what: str, done: float, left: str) -> None:
@@ -69,11 +69,11 @@ class RunProgress:
 
     def fraction(self) -> float:
         """How much of the whole is done."""
-        return (self._done + self._cost * self._share) / self._total
+        return (self._done + sum(cost * self._shares[name] for name, cost in self._costs.items())) / self._total
 
     def updater(self, name: str) -> Callable[[float, str], None]:
         """`update` as a function of a fraction and a note."""
-        return lambda fraction, note: self.update(f"{name}: {note}" if note else name, fraction)
+        return lambda fraction, note: self.update(name, f"{name}: {note}" if note else name, fraction)
 
     def skip(self, name: str, cost: float, found: Mapping[str, Any] = NOTHING) -> None:
         """An experiment's results are there from before; that takes no time and says nothing about the time of
@@ -83,9 +83,8 @@ class RunProgress:
         self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: kept from before")
 
     def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
-        """The current experiment is finished, with these results."""
-        self._done += self._cost
-        self._cost = self._share = 0.0
+        """An experiment is finished, with these results."""
+        self._done += self._costs.pop(name)
         left = self._left(self._done / self._total)
         self._console.print(
             f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: {note}[dim]{left and ', '}{left}[/]"

@@ -20,13 +20,13 @@ from iclab import ensemble
 from iclab.engine import ComputingEngine, Engine, EvaluationRequest, Report, TrainingRequest, silent
 from iclab.errors import require
 from iclab.experiments import Lab, Trained
-from iclab.merging import side_by_side
 from iclab.planning import zeros_of_evaluation
 from iclab.runs.checkpoints import KeptTraining
 from iclab.runs.cluster import Here, require_same
 from iclab.runs.contents import to_bytes
 from iclab.runs.sweep_target import Loaded, Target, load
 from iclab.settings import replaced
+from iclab.together import side_by_side
 from iclab.training import Checkpoint, State
 
 POINT = "point"
@@ -61,7 +61,7 @@ def label(point: int) -> str:
     return f"{point:06d}/"
 
 
-def compute(shard: Shard, engine: Engine, report: Report = silent) -> xr.Dataset:
+def compute(shard: Shard, engine: ComputingEngine, report: Report = silent) -> xr.Dataset:
     """The results of a shard: the experiment's dataset with the points along a new first dimension."""
     loaded = load(shard.target, shard.profile)
 
@@ -73,7 +73,7 @@ def compute(shard: Shard, engine: Engine, report: Report = silent) -> xr.Dataset
         return data
 
     tasks = [partial(experiment, number, point) for number, point in shard.points.items()]
-    found = side_by_side(tasks, engine, report)
+    found = side_by_side(tasks, engine, report, at_once=len(tasks))
     return xr.concat(found, xr.Variable(POINT, list(shard.points)), join="outer", combine_attrs="drop")
 
 
@@ -118,17 +118,7 @@ class ReplayEngine:
 def trainings(shard: Shard, point: int, kept: Callable[[str], Checkpoint]) -> dict[str, Trained]:
     """The trainings of one point of a finished shard, by name."""
     loaded = load(shard.target, shard.profile)
-    labs = {
-        number: (lambda asking, n=number, p=changes: _replayed(loaded, shard, n, p, asking))
-        for number, changes in shard.points.items()
-    }
-    found = side_by_side(list(labs.values()), ReplayEngine(kept))
-    return dict(zip(labs, found, strict=True))[point]
-
-
-def _replayed(
-    loaded: Loaded, shard: Shard, number: int, point: Mapping[str, Any], asking: Engine
-) -> dict[str, Trained]:
-    lab = Lab(loaded.bench, settings_at(loaded, shard.base, point), shard.seeds, engine=asking, label=label(number))
+    settings = settings_at(loaded, shard.base, shard.points[point])
+    lab = Lab(loaded.bench, settings, shard.seeds, engine=ReplayEngine(kept), label=label(point))
     loaded.run(lab)
     return lab.trainings()

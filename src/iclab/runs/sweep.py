@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import xarray as xr
 from rich.console import Console
 
@@ -89,7 +90,7 @@ def sweep(
         plan = kept_plan(directory)
         if plan is None:
             console.print(f"[dim]planning {len(points)} points[/]")
-            plan = _plan(loaded, settings, count, workers) | {"text": what.source}
+            plan = _plan(loaded, settings, tuple(map(len, values.values())), count, workers) | {"text": what.source}
         with Store(directory, identity, plan) as store:
             shards = shards_of(identity, store.manifest["plan"])
             console.print(
@@ -108,20 +109,34 @@ def kept_plan(directory: Path) -> dict[str, Any] | None:
     return read_manifest(directory).get("plan") if is_file(directory / MANIFEST) else None
 
 
-def _plan(loaded: Loaded, settings: Sequence[Any], seeds: int, workers: int) -> dict[str, Any]:
-    """The points of every shard, and the plan in words. Points that compile together are found by asking, not
-    computing.
+def _plan(loaded: Loaded, settings: Sequence[Any], shape: tuple[int, ...], seeds: int, workers: int) -> dict[str, Any]:
+    """The points of every shard, and the plan in words. What points compile is found by asking, not computing.
+
+    Values of one setting that ask for the same, all else being as in the first point, are taken to do so everywhere:
+    planned are the sums of the grid's sides and the combinations that differ, not every point. Where that is wrong for
+    a point, its requests are answered alone.
     """
-    groups: dict[Any, list[int]] = {}
-    asked: dict[Any, list[Asked]] = {}
-    for number, point in enumerate(settings):
+
+    @functools.cache
+    def planned(number: int) -> tuple[Asked, ...]:
         engine = PlanningEngine(functools.partial(require_room, f"point {number + 1} of the grid", 1.0))
-        loaded.run(Lab(loaded.bench, point, range(seeds), engine=engine))
-        key = tuple((part.program, part.members, part.steps) for part in engine.asked)
-        groups.setdefault(key, []).append(number)
-        if key not in asked:
-            require_time(f"point {number + 1} of the grid", 1.0, engine.asked)
-            asked[key] = engine.asked
+        loaded.run(Lab(loaded.bench, settings[number], range(seeds), engine=engine))
+        require_time(f"point {number + 1} of the grid", 1.0, engine.asked)
+        return tuple(engine.asked)
+
+    kinds = []  # of every value of every setting: which values ask for the same
+    for axis, length in enumerate(shape):
+        seen: dict[Any, int] = {}
+        at = np.zeros((length, len(shape)), int)
+        at[:, axis] = np.arange(length)
+        numbers: np.ndarray = np.asarray(np.ravel_multi_index(tuple(at.T), shape))
+        keys = [tuple((one.program, one.members, one.steps) for one in planned(int(number))) for number in numbers]
+        kinds.append(np.array([seen.setdefault(key, len(seen)) for key in keys]))
+    groups: dict[tuple[int, ...], list[int]] = {}
+    places = np.stack(np.unravel_index(np.arange(len(settings)), shape), axis=1)
+    for number, kind in enumerate(zip(*(kinds[axis][places[:, axis]] for axis in range(len(shape))), strict=True)):
+        groups.setdefault(kind, []).append(number)
+    asked = {kind: planned(members[0]) for kind, members in groups.items()}
     layout: list[list[int]] = []
     plans: list[Plan] = []
     largest = LARGEST.get(jax.default_backend(), 1024)

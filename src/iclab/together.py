@@ -76,24 +76,28 @@ class _UnderWay:
     place: Any
     request: Any = None
     report: Report = silent
+    asked: Sequence[Any] = ()  # the requests of its group, and what has to be compiled for them
+    programs: Programs = dataclasses.field(default_factory=dict)
 
 
 def side_by_side(
     experiments: Iterable[Callable[[Asking], Result]],
     engine: ComputingEngine,
     report: Report | None = None,
+    *,
     at_once: int | None = None,
+    note: Callable[[Ahead], object] = lambda ahead: None,
 ) -> list[Result]:
     """Run the experiments, each with an engine of its own; `engine` computes. The first error ends all of them.
 
-    `report` is told how far the work is instead of the reports of the single requests.
+    `report` is told how far the work is instead of the reports of the single requests; `note` is shown in the end which
+    programs were compiled and run.
     """
     most = at_once or AT_ONCE.get(jax.default_backend(), 48)
     results: dict[int, Result] = {}
     waiting: list[_UnderWay] = []
     begun: list[_UnderWay] = []
     fresh = enumerate(experiments)
-    ahead = Ahead()
 
     def go_on(one: _UnderWay, answer: Any) -> None:
         """Until it asks again or ends."""
@@ -105,29 +109,31 @@ def side_by_side(
             waiting.append(one)
 
     try:
-        while True:
-            while len(waiting) < most and (next_one := next(fresh, None)) is not None:
-                number, experiment = next_one
-                one = _UnderWay(number, greenlet.greenlet(experiment))
-                begun.append(one)
-                go_on(one, Asking())
-            if not waiting:
-                return [results[number] for number in sorted(results)]
-            waiting.sort(key=lambda one: one.number)
-            group = _ready(_groups(waiting), engine, ahead)
-            began = time.perf_counter()
-            try:
-                answers = _answers(group, engine, report or group[0].report)
-            except Exception as error:  # it is raised where it was asked for
-                group[0].place.throw(error)
-                raise
-            seconds = time.perf_counter() - began
-            waiting = [one for one in waiting if one not in group]
-            shares = [getattr(one.request, "count", 1) for one in group]
-            for one, answer, share in zip(group, answers, shares, strict=True):
-                go_on(one, (answer, seconds * share / sum(shares)))
+        with Ahead() as ahead:
+            while True:
+                while len(waiting) < most and (next_one := next(fresh, None)) is not None:
+                    number, experiment = next_one
+                    one = _UnderWay(number, greenlet.greenlet(experiment))
+                    begun.append(one)
+                    go_on(one, Asking())
+                if not waiting:
+                    note(ahead)
+                    return [results[number] for number in sorted(results)]
+                waiting.sort(key=lambda one: one.number)
+                group, programs = _ready(_groups(waiting), engine, ahead)
+                began = time.perf_counter()
+                try:
+                    answers = _answers(group, engine, report or group[0].report)
+                except Exception as error:  # it is raised where it was asked for
+                    group[0].place.throw(error)
+                    raise
+                seconds = time.perf_counter() - began
+                waiting = [one for one in waiting if one not in group]
+                shares = [getattr(one.request, "count", 1) for one in group]
+                ahead.ran(programs, sum(shares), seconds)
+                for one, answer, share in zip(group, answers, shares, strict=True):
+                    go_on(one, (answer, seconds * share / sum(shares)))
     finally:
-        ahead.close()
         for one in begun:
             with contextlib.suppress(BaseException):
                 one.place.throw()  # lets go of what it has open
@@ -142,26 +148,33 @@ def _groups(waiting: Sequence[_UnderWay]) -> list[list[_UnderWay]]:
     return list(groups.values())
 
 
-def _ready(groups: Sequence[list[_UnderWay]], engine: ComputingEngine, ahead: Ahead) -> list[_UnderWay]:
-    """The first group whose programs are compiled; those of all are begun."""
+def _ready(
+    groups: Sequence[list[_UnderWay]], engine: ComputingEngine, ahead: Ahead
+) -> tuple[list[_UnderWay], Programs]:
+    """The first group whose programs are compiled, and these; those of all are begun."""
+    programs = [_programs(group, engine) for group in groups]
+    wanted = [ahead.want(own, getattr(g[0].request, "name", "")) for g, own in zip(groups, programs, strict=True)]
     while True:
         left = []
-        for group in groups:
-            missing = [program for program in ahead.want(_programs(group, engine)) if not program.done()]
+        for group, own, compiled in zip(groups, programs, wanted, strict=True):
+            missing = [program for program in compiled if not program.done()]
             if not missing:
-                return group
+                return group, own
             left += missing
         ahead.wait(left)
 
 
 def _programs(group: Sequence[_UnderWay], engine: ComputingEngine) -> Programs:
     """What has to be compiled; nothing where that cannot be told: it goes wrong again where it is run."""
-    if isinstance(group[0].request, _Outside):
+    first, requests = group[0], [one.request for one in group]
+    if isinstance(first.request, _Outside):
         return {}
-    try:
-        return engine.programs(_unique(group))
-    except Exception:
-        return {}
+    if list(map(id, first.asked)) != list(map(id, requests)):
+        try:
+            first.asked, first.programs = requests, engine.programs(_unique(group))
+        except Exception:
+            return {}
+    return first.programs
 
 
 def _unique(group: Sequence[_UnderWay]) -> list[Any]:

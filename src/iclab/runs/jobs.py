@@ -75,6 +75,7 @@ class Job:
         return Lab(self.paper, self.settings, self.seeds, label=f"{self.variant}@" if self.variant else "", **more)
 
 
+PROGRAMS = "programs.csv"  # what was compiled and run, and how long that took
 CONTROL = "control/"  # begins the names of results of untrained models
 
 
@@ -99,7 +100,8 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
                 progress.skip(label, cost, kept)
             else:
                 tasks.append(functools.partial(_run, job, name, benches, kept, store, progress))
-    for found in side_by_side(tasks, ComputingEngine(store.checkpoint)):
+    table = lambda ahead: store.write(PROGRAMS, ahead.table().encode())  # noqa: E731
+    for found in side_by_side(tasks, ComputingEngine(store.checkpoint), note=table):
         results |= found
     return results
 

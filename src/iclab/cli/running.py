@@ -12,6 +12,8 @@ from rich.table import Table
 from iclab.cli.console import OUT, Changes, Ids, print_answers, say, shortened
 from iclab.contents import contents
 
+SHOWN = 12  # programs of a run
+
 
 def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
     """List what the papers state, built in or from packages, or a file of yours; or the experiments behind it.
@@ -81,6 +83,7 @@ def reproduce(
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     changes: Changes = (),
 ) -> None:
     """Train, test and answer statements; write figures and a page.
@@ -102,6 +105,7 @@ def reproduce(
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
+        profile_time: Also print which programs took longest to compile and to run (all are in programs.csv).
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
     from iclab.runs import reproduce as running
@@ -114,7 +118,32 @@ def reproduce(
             save_models=save_models, executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
+    if profile_time:
+        _print_programs(run.directory)
     say(f"report: {run.directory / 'index.html'}")
+
+
+def _print_programs(directory: Path) -> None:
+    """The programs that took longest, and what all took together."""
+    import csv
+
+    from iclab.report.formats import duration
+    from iclab.runs.jobs import PROGRAMS
+
+    path = directory / PROGRAMS
+    if not path.is_file():
+        say("no programs were compiled here: the work was done elsewhere, or before.")
+        return
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    table = Table(title=f"Programs that took longest, of {len(rows)}", title_justify="left", box=None)
+    for column in ("first used for", "kind", "compiling", "running", "runs", "members"):
+        table.add_column(column, justify="left" if column in ("first used for", "kind") else "right")
+    for row in rows[:SHOWN]:
+        seconds = [duration(float(row[name])) for name in ("compiling", "running")]
+        table.add_row(row["name"], row["kind"], *seconds, row["runs"], row["members"])
+    both = [duration(sum(float(row[name]) for row in rows)) for name in ("compiling", "running")]
+    table.add_row("all", "", *both, *(str(sum(int(row[name]) for row in rows)) for name in ("runs", "members")))
+    OUT.print(table)
 
 
 def sweep(

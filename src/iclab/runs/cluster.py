@@ -69,6 +69,22 @@ def finished(
             executor.check()
 
 
+def elsewhere(
+    function: Callable[[Any, Here], Any],
+    pieces: Mapping[str, Any],
+    fingerprint: str,
+    executor: concurrent.futures.Executor,
+) -> Iterator[tuple[str, Any]]:
+    """Names of pieces of work and what a worker makes of each, as they are done."""
+    waiting = {executor.submit(function, piece, here(fingerprint)): name for name, piece in pieces.items()}
+    try:
+        for future in finished(waiting, executor):
+            yield waiting[future], answer(future, waiting[future])
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
 def answer(future: concurrent.futures.Future[Any], what: str) -> Any:
     """A future's result; what went wrong on a worker, in one sentence."""
     try:

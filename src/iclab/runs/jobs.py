@@ -15,7 +15,7 @@ from iclab.engine import ComputingEngine
 from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
 from iclab.report.formats import duration
-from iclab.runs.cluster import Here, answer, finished, here, require_same
+from iclab.runs.cluster import Here, elsewhere, require_same
 from iclab.runs.contents import from_bytes, model_files, to_bytes
 from iclab.runs.options import override
 from iclab.runs.progress import RunProgress
@@ -164,7 +164,7 @@ def run_elsewhere(
                     both = {where: own[where] for where in (place, f"{CONTROL}{place}") if where in own}
                     progress.end(place, "all seeds are there", both)
 
-    waiting = {}
+    pending = {}
     for piece, job in single.items():
         names = store.kept(f"results/pieces/{piece}/names")  # written last: the piece is whole
         kept = {name: store.load_result(f"pieces/{piece}/{name}") for name in (names or b"").decode().split()}
@@ -173,23 +173,17 @@ def run_elsewhere(
             progress.skip(piece, costs[piece])
             arrived(piece, found)
         else:
-            waiting[executor.submit(compute_piece, job, here(store.fingerprint))] = piece
-    try:
-        for future in finished(waiting, executor):
-            piece = waiting[future]
-            progress.begin(piece, costs[piece])
-            contents, models = answer(future, piece)
-            for name, model in models.items():
-                store.save_model(name, model)
-            found = {name: from_bytes(content) for name, content in contents.items()}
-            for name, data in found.items():
-                store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))
-            store.keep(f"results/pieces/{piece}/names", " ".join(found).encode())
-            progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in found.values())))
-            arrived(piece, found)
-    finally:
-        for future in waiting:
-            future.cancel()
+            pending[piece] = job
+    for piece, (contents, models) in elsewhere(compute_piece, pending, store.fingerprint, executor):
+        progress.begin(piece, costs[piece])
+        for name, model in models.items():
+            store.save_model(name, model)
+        found = {name: from_bytes(content) for name, content in contents.items()}
+        for name, data in found.items():
+            store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))
+        store.keep(f"results/pieces/{piece}/names", " ".join(found).encode())
+        progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in found.values())))
+        arrived(piece, found)
     return results
 
 

@@ -26,7 +26,7 @@ from iclab.planning import Asked, Plan, PlanningEngine
 from iclab.report.formats import duration
 from iclab.report.sweeps import draw_sweep, tables
 from iclab.runs.checkpoints import KeptTraining, file_name
-from iclab.runs.cluster import answer, finished, here
+from iclab.runs.cluster import elsewhere
 from iclab.runs.contents import from_bytes, is_file, to_bytes
 from iclab.runs.limits import require_room, require_time
 from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
@@ -173,19 +173,13 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
                 _save(shard, store, data, names, time.perf_counter() - began)
                 progress.end(shard.name, duration(time.perf_counter() - began))
             return
-        waiting = {executor.submit(compute_elsewhere, shard, here(store.fingerprint)): shard for shard in pending}
-        try:
-            for future in finished(waiting, executor):
-                shard = waiting[future]
-                content, kept, seconds = answer(future, shard.name)
-                progress.begin(shard.name, len(shard.points))
-                for name, training in kept.items():
-                    store.trainings()[name] = training
-                _save(shard, store, from_bytes(content), list(kept), seconds)
-                progress.end(shard.name, duration(seconds))
-        finally:
-            for future in waiting:
-                future.cancel()
+        by_name = {shard.name: shard for shard in pending}
+        for name, (content, kept, seconds) in elsewhere(compute_elsewhere, by_name, store.fingerprint, executor):
+            progress.begin(name, len(by_name[name].points))
+            for file, training in kept.items():
+                store.trainings()[file] = training
+            _save(by_name[name], store, from_bytes(content), list(kept), seconds)
+            progress.end(name, duration(seconds))
 
 
 def _noting(store: Store, names: list[str]) -> Callable[[str], KeptTraining]:

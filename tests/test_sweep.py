@@ -65,7 +65,7 @@ def test_traced_settings_compile_once_and_the_plan_says_so(tmp_path):
     assert compiled._cache_size() == before + 1
     loaded = load(find(IDEA), "quick")
     points = [type(loaded.settings)(neurons=n, step_size=s) for n in (41, 42) for s in (0.1, 0.2, 0.3)]
-    plan = sweeping._plan(loaded, points, 5, 1)
+    plan = sweeping._plan(loaded, points, (2, 3), 5, 1)
     assert plan["shards"] == [[0, 1, 2], [3, 4, 5]]  # static settings are computed apart
     assert plan["words"][0] == "6 points: 30 trainings, 30 evaluations"
     assert plan["words"][1] == "programs to compile: 4; batches: 4, in 2 shards of at most 3 points"

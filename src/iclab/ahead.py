@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import csv
 import dataclasses
 import io
@@ -15,6 +16,7 @@ import jax
 
 from iclab.engine import Programs
 
+Compiled = concurrent.futures.Future[None]
 GPU_THREADS = 8  # programs for a GPU take longer, and the processor has little else to do
 
 
@@ -31,13 +33,17 @@ class Program:
 
 
 class Ahead:
-    """Compiles what is wanted, in this order, each program once."""
+    """Compiles what is wanted, each program once: one thread traces them in this order, others compile.
+
+    Tracing is Python, and more than one thread of it would only stand in the way of the work itself.
+    """
 
     def __init__(self) -> None:
         cores = os.cpu_count() or 1
         threads = max(1, cores // 2) if jax.default_backend() == "cpu" else min(cores, GPU_THREADS)
-        self._pool = concurrent.futures.ThreadPoolExecutor(threads, "compiling")
-        self._wanted: dict[Any, concurrent.futures.Future[None]] = {}
+        self._tracing = concurrent.futures.ThreadPoolExecutor(1, "tracing")
+        self._compiling = concurrent.futures.ThreadPoolExecutor(threads, "compiling")
+        self._wanted: dict[Any, Compiled] = {}
         self.programs: dict[Any, Program] = {}
 
     def __enter__(self) -> Ahead:
@@ -45,23 +51,37 @@ class Ahead:
 
     def __exit__(self, *error: object) -> None:
         """Begin nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._tracing, self._compiling):
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    def want(self, programs: Programs, name: str) -> list[concurrent.futures.Future[None]]:
+    def want(self, programs: Programs, name: str) -> list[Compiled]:
         """These programs of a request of this name, being compiled or done."""
-        for key, compile_it in programs.items():
+        for key, trace in programs.items():
             if key not in self._wanted:
-                self.programs[key] = Program(name, key[0])
-                self._wanted[key] = self._pool.submit(self._compile, key, compile_it)
+                self.programs[key], self._wanted[key] = Program(name, key[0]), concurrent.futures.Future()
+                self._tracing.submit(self._trace, key, trace)
         return [self._wanted[key] for key in programs]
 
-    def _compile(self, key: Any, compile_it: Callable[[], None]) -> None:
+    def _trace(self, key: Any, trace: Callable[[], list[Any]]) -> None:
         began = time.perf_counter()
-        compile_it()
-        self.programs[key].compiling = time.perf_counter() - began
+        try:
+            lowered = trace()
+        except Exception:  # what goes wrong goes wrong again where the program is run
+            self._wanted[key].set_result(None)
+            return
+        self.programs[key].compiling += time.perf_counter() - began
+        self._compiling.submit(self._compile, key, lowered)
 
-    def wait(self, several: Iterable[concurrent.futures.Future[None]]) -> None:
-        """Until one more of these is done. What goes wrong goes wrong again where the program is run."""
+    def _compile(self, key: Any, lowered: list[Any]) -> None:
+        began = time.perf_counter()
+        with contextlib.suppress(Exception):
+            for one in lowered:
+                one.compile()
+        self.programs[key].compiling += time.perf_counter() - began
+        self._wanted[key].set_result(None)
+
+    def wait(self, several: Iterable[Compiled]) -> None:
+        """Until one more of these is done."""
         concurrent.futures.wait(several, return_when=concurrent.futures.FIRST_COMPLETED)
 
     def ran(self, programs: Programs, members: int, seconds: float) -> None:

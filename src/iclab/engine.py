@@ -28,8 +28,8 @@ Report = Callable[[float, str], None]
 """`report(fraction, note)`: how far a request is, and a word on its speed."""
 
 
-Programs = dict[Any, Callable[[], None]]
-"""Programs by what they depend on, each with what compiles it."""
+Programs = dict[Any, Callable[[], list[Any]]]
+"""Programs by what they depend on, each with what traces it: JAX's lowered programs, to be compiled."""
 
 
 def silent(fraction: float, note: str) -> None:
@@ -59,13 +59,13 @@ class TrainingRequest:
 
     def programs(self, sizes: Iterable[int]) -> Programs:
         """What has to be compiled for batches of so many such members."""
-        compiled = functools.partial(
-            training.compile_ahead, ensemble.shapes(self.members),
+        traced = functools.partial(
+            training.lowered, ensemble.shapes(self.members),
             loss=self.loss, observers=self.observers, best_of=self.best_of,
         )  # fmt: skip
         held = memory.bytes_of(training.state_shape(self.members, self.best_of))
         slots = {ensemble.capacity(size, held): size for size in sizes}
-        return {(*self.program, wide): functools.partial(compiled, size) for wide, size in slots.items()}
+        return {(*self.program, wide): functools.partial(traced, size) for wide, size in slots.items()}
 
     def together(self) -> tuple[Any, ...]:
         """Requests that agree in this can be one ensemble."""
@@ -99,9 +99,9 @@ class EvaluationRequest:
     def programs(self, sizes: Iterable[int]) -> Programs:
         """As for trainings."""
         jobs = Jobs(*ensemble.shapes(self.jobs[:4]))
-        compiled = functools.partial(evaluation.compile_ahead, self.measure, jobs, self.prepare)
+        traced = functools.partial(evaluation.lowered, self.measure, jobs, self.prepare)
         slots = {ensemble.capacity(size, 0): size for size in sizes}
-        return {(*self.program, wide): functools.partial(compiled, size) for wide, size in slots.items()}
+        return {(*self.program, wide): functools.partial(traced, size) for wide, size in slots.items()}
 
     def together(self) -> tuple[Any, ...]:
         """As for trainings."""

@@ -116,11 +116,11 @@ def join(several: Sequence[Jobs]) -> Jobs:
     return Jobs(*ensemble.join([jobs[:4] for jobs in several]), picks)
 
 
-def compile_ahead(measure: Measure, jobs: Jobs, prepare: Callable[[Any, Any], Any], count: int) -> None:
-    """Compile what `evaluate` runs for a block of so many jobs of these shapes."""
+def lowered(measure: Measure, jobs: Jobs, prepare: Callable[[Any, Any], Any], count: int) -> list[Any]:
+    """The program that `evaluate` runs for a block of so many jobs of these shapes, to be compiled."""
     layout = ensemble.Layout(count, bytes_per_member=0)
     shapes = layout.shaped((*jobs[:4], np.zeros(1, np.int32)))
-    _compiled_expect(measure, prepare).lower(layout.counts, *shapes).compile()
+    return [_compiled_expect(measure, prepare).lower(layout.counts, *shapes)]
 
 
 def block_of(jobs: Jobs) -> int:

@@ -279,15 +279,17 @@ def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of
     return jax.eval_shape(_traced_advance(loss, observers, best_of), one, state_shape(members, best_of), steps)
 
 
-def compile_ahead(members: Member, count: int, loss: Loss, observers: tuple[Observer, ...], best_of: str) -> None:
-    """Compile what `train` runs for so many members of these shapes."""
+def lowered(members: Member, count: int, loss: Loss, observers: tuple[Observer, ...], best_of: str) -> list[Any]:
+    """The programs that `train` runs for so many members of these shapes, to be compiled."""
     like = state_shape(members, best_of)
     layout = ensemble.Layout(count, memory.bytes_of(like))
     spread = layout.shaped(members)
     state = layout.shaped(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((1, *leaf.shape), leaf.dtype), like))
     steps = layout.shaped(np.zeros(count, np.int32))
-    _compiled_start(bool(best_of)).lower(layout.counts, spread).compile()
-    _compiled_advance(loss, observers, best_of).lower(layout.counts, spread, state, steps).compile()
+    return [
+        _compiled_start(bool(best_of)).lower(layout.counts, spread),
+        _compiled_advance(loss, observers, best_of).lower(layout.counts, spread, state, steps),
+    ]
 
 
 def train(

@@ -7,8 +7,8 @@ import pytest
 from jaxtyping import install_import_hook
 
 os.environ.setdefault("MPLBACKEND", "agg")
-# Programs here run for milliseconds: compiling them less well saves a third of the time.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+# Programs here run for milliseconds: compiling them less well saves half of the time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
 
 SHAPED = "ensemble evaluation inference losses models patterns probes prompts randomness statistics training worlds"
 install_import_hook([f"iclab.{name}" for name in SHAPED.split()], "typecheck.check")  # the others are mypy's
@@ -30,7 +30,7 @@ def compiled_programs(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("compiled"))
     os.environ["ICLAB_CACHE"] = folder
     jax.config.update("jax_compilation_cache_dir", folder)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 @pytest.fixture(scope="session")

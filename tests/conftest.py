@@ -35,10 +35,11 @@ def compiled_programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory, compiled_programs):
-    """Every experiment, statement and figure of every paper, two seeds, most numbers made up."""
+    """Every experiment, statement and figure of every paper that trains, two seeds, most numbers made up."""
     import folders
 
-    return folders.smoke(tmp_path_factory.mktemp("runs") / "all", "--save-models", starter=folders.PRETENDED)
+    place = tmp_path_factory.mktemp("runs") / "all"
+    return folders.smoke(place, *folders.TRAINING, "--save-models", starter=folders.PRETENDED)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from iclab.runs.reproduce import Run, read_claims
 from iclab.runs.store import Store
 
 PAPER = PAPERS["feature-selection"]
+TRAINING = [name for name, paper in PAPERS.items() if paper.unit == "seed"]
 SETTINGS = PAPER.settings["smoke"]
 STATEMENTS = PAPER.statements(SETTINGS)
 JUDGE = Judge({PAPER.id: PAPER}, {PAPER.id: SETTINGS})

@@ -1,6 +1,8 @@
 """Experiments side by side: answered together, each with the numbers that it has alone."""
 
+import functools
 import os
+import time
 
 import numpy as np
 import pytest
@@ -46,14 +48,21 @@ def same(first, second):
 
 
 def test_requests_that_agree_are_answered_as_one_and_have_the_numbers_that_they_have_alone():
-    tasks = [
-        lambda engine, name=name, size=size: experiment(name, engine, size) for name, size in (("a", 1.0), ("b", 0.5))
-    ]
+    tasks = [functools.partial(experiment, name, step_size=size) for name, size in (("a", 1.0), ("b", 0.5))]
     engine = Counting()
     together = side_by_side(tasks, engine)
     assert engine.seen == [["paper-a", "paper-b"], ["paper-a/test", "paper-b/test"]]
     for task, found in zip(tasks, together, strict=True):
         assert same(found, task(ComputingEngine()))
+
+
+def test_of_untrained_models_nothing_is_kept():
+    files = {}
+    engine = ComputingEngine(lambda name: checkpoints.KeptTraining(files, name, "run"))
+    for untrained in (True, False):
+        lab = Lab("paper", None, range(2), engine=engine, untrained=untrained)
+        lab.train("a", Recipe(small.world(), small.MODEL, Training(batch=32)), STEPS)
+        assert bool(files) != untrained
 
 
 def test_experiments_of_a_bench_share_a_training():
@@ -77,7 +86,7 @@ def test_a_training_is_gone_on_with_in_other_company(monkeypatch):
 
     def run(*names, kind=checkpoints.KeptTraining):
         engine = ComputingEngine(lambda name: kind(files, name, "run"))
-        return side_by_side([lambda asking, name=name: experiment(name, asking) for name in names], engine)
+        return side_by_side([functools.partial(experiment, name) for name in names], engine)
 
     with pytest.raises(KeyboardInterrupt):
         run("a", "b", kind=Stops)
@@ -107,15 +116,13 @@ def test_what_goes_wrong_is_raised_where_it_was_asked_for_and_lets_the_others_go
     assert ended == ["a"]
 
 
-def test_the_seconds_of_an_experiment_are_its_own_and_its_share():
-    spent = []
-
+def test_an_experiment_is_charged_for_its_own_work_and_not_for_that_of_others():
     def task(engine):
-        experiment("a", engine)
-        spent.append(engine.seconds())
+        engine.outside(lambda: time.sleep(0.3) or np.zeros(1), (1,))
+        return engine.seconds()
 
-    side_by_side([task], ComputingEngine())
-    assert 0.0 < spent[0] < 60.0
+    spent = side_by_side([task] * 3, ComputingEngine())
+    assert all(0.3 <= seconds < 0.55 for seconds in spent)  # waiting for the others would make it 0.6 and 0.9
 
 
 def test_leaving_is_possible_again_when_experiments_of_files_end_one_before_the_other():

@@ -38,7 +38,9 @@ def silent(fraction: float, note: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRequest:
-    """Train these stacked members. `name` says what this is, uniquely within a run; checkpoints are kept under it."""
+    """Train these stacked members. `name` says what this is, uniquely within a run; checkpoints are kept under it,
+    unless it is not worth to `keep` them.
+    """
 
     name: str
     members: Member
@@ -46,6 +48,7 @@ class TrainingRequest:
     record_at: tuple[int, ...]
     observers: tuple[Observer, ...] = ()
     best_of: str = ""
+    keep: bool = True
 
     @property
     def count(self) -> int:
@@ -188,7 +191,7 @@ class ComputingEngine:
             _Piece((number, begin), members, size, kept, kept.load())
             for number, begin, size in _cut(requests)
             for members in [ensemble.part(requests[number].members, begin, begin + size)]
-            for kept in [self._checkpoint(f"{requests[number].name}.{begin}")]
+            for kept in [self._place(requests[number], begin)]
         ]
         for batch in _batches(pieces, most_together(requests)):
             members = ensemble.join([piece.members for piece in batch])
@@ -198,6 +201,9 @@ class ComputingEngine:
             found |= zip([piece.place for piece in batch], split(both, [piece.count for piece in batch]), strict=True)
         answers = [[found[place] for place in sorted(found) if place[0] == number] for number in range(len(requests))]
         return [(ensemble.join([s for s, _ in own]), ensemble.join([r for _, r in own])) for own in answers]
+
+    def _place(self, request: TrainingRequest, first: int) -> Checkpoint:
+        return self._checkpoint(f"{request.name}.{first}") if request.keep else Checkpoint()
 
     def evaluate_all(
         self, requests: Sequence[EvaluationRequest], report: Report = silent
@@ -253,7 +259,11 @@ class _Kept(Checkpoint):
         sizes = [piece.count for piece in self._pieces]
         states = functools.cache(lambda: split(leaves(), sizes))
         for number, (piece, own) in enumerate(zip(self._pieces, split(records, sizes), strict=True)):
-            piece.checkpoint.save(lambda n=number: states()[n], own, finished)  # type: ignore[misc]
+            piece.checkpoint.save(functools.partial(_nth, states, number), own, finished)
+
+
+def _nth(several: Callable[[], list[Tree]], number: int) -> Tree:
+    return several()[number]
 
 
 def _cut(requests: Sequence[TrainingRequest]) -> list[tuple[int, int, int]]:

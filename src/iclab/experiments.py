@@ -175,7 +175,7 @@ class Lab:
 
         own = f"{self._label}{name}{'-untrained' * self._untrained}"
         moments = (0,) if self._untrained else tuple(record_at)
-        request = TrainingRequest(own, members, loss, moments, observers, best_of)
+        request = TrainingRequest(own, members, loss, moments, observers, best_of, keep=not self._untrained)
         states, records = self._engine.train(request, report)
         if name in self._trained:  # another experiment that asked for it went on first
             return self._trained[name]

@@ -10,6 +10,7 @@ from typing import Any
 
 import xarray as xr
 
+from iclab.ahead import Ahead
 from iclab.authoring.paper import Experiment, Paper
 from iclab.engine import ComputingEngine
 from iclab.experiments import Lab, NoSeedsError
@@ -100,8 +101,12 @@ def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[s
                 progress.skip(label, cost, kept)
             else:
                 tasks.append(functools.partial(_run, job, name, benches, kept, store, progress))
-    table = lambda ahead: store.write(PROGRAMS, ahead.table().encode())  # noqa: E731
-    for found in side_by_side(tasks, ComputingEngine(store.checkpoint), note=table):
+
+    def note(ahead: Ahead) -> None:
+        if ahead.programs:  # a run that is only read again keeps the table of the time it was computed
+            store.write(PROGRAMS, ahead.table().encode())
+
+    for found in side_by_side(tasks, ComputingEngine(store.checkpoint), note=note):
         results |= found
     return results
 

@@ -129,7 +129,7 @@ def reproduce(
         progress = status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge)
         with progress:
             results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
-        console.print(f"[dim]drawing the figures of {len(statements)} statements[/]")
+        console.print("[dim]drawing the figures[/]")
         entries = _draw(store, judge, statements, results, progress.judged, profile, began)
         store.forget_trainings()
         status.forget(store)

@@ -4,7 +4,8 @@
 - `results/`: one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed; its checksum
 - `trainings/`: checkpoints; removed when a reproduction is finished, kept in a sweep for `select`
 - `models/`: one .npz per trained member (with --save-models), arrays under the paper's letters
-- `figures/`: SVG, PDF and PNG, and the numbers of every figure as CSV
+- `figures/`: SVG, and the numbers of every figure as CSV; PDF and PNG by `iclab figures`
+- `programs.csv`: what was compiled and run, and how long that took
 - `status.json`: what a run that is still going is doing
 - `claims.json`, `index.html`: the answers, the page
 """

@@ -22,7 +22,7 @@ def test_a_peer_trains_the_same_model_on_the_same_prompts(name, steps):
     seeds.
     """
     pytest.importorskip("torch")
-    step = peers.build(name)
+    step = peers.eager(name)
     theirs = np.array([float(step()) for _ in range(steps)])
     case = CASES[name]
     _, records = train(case.members(4), case.loss, [steps // 2, steps])
@@ -31,6 +31,19 @@ def test_a_peer_trains_the_same_model_on_the_same_prompts(name, steps):
         spread = 4 * ours[:, half].std(ddof=1) + 0.1 * ours[:, half].mean()
         assert abs(part.mean() - ours[:, half].mean()) < spread, (part.mean(), ours[:, half])
     assert theirs[-5:].mean() < theirs[:5].mean()
+
+
+def test_an_ensemble_of_peers_takes_the_steps_of_a_peer(monkeypatch):
+    """Uncompiled, with one member, the same weights and the same draws."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "compile", lambda **options: lambda function: function)
+    for name in ("softmax", "mamba", "chain", "residual"):
+        alone, several = peers.eager(name), peers.compiled(name, 1)
+        losses = []
+        for step in (alone, several):
+            torch.manual_seed(1)
+            losses.append([float(step().mean()) for _ in range(3)])
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
 
 
 def test_ours_counts_model_steps_of_all_members():

@@ -88,10 +88,10 @@ def main() -> None:
     parser.add_argument("case", choices=[*CASES, "matrix"])
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--members", type=int)
-    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--peer", choices=["eager", "compiled"])
     asked = parser.parse_args()
     if asked.peer:
-        found: dict[str, Any] = {"rate": peers.rate(asked.case, asked.seconds)}
+        found: dict[str, Any] = {"rate": peers.rate(asked.case, asked.seconds, asked.members or 0)}
     else:
         prepare_jax()
         jax.config.update("jax_enable_compilation_cache", False)

@@ -1,118 +1,49 @@
-"""The same trainings in eager PyTorch, the way the field writes them: a module, a batch of dense prompts, backward,
-step.
+"""The same trainings in PyTorch, twice: the way the field writes them, and the way an expert would for many seeds.
 
-Data are drawn anew every step with vectorised tensor operations, nothing is compiled, one model is trained on all cores
-(or the GPU). This is what a careful student would write first; it is not tuned, and it is not meant to be slow. Weights
-start as in the papers; that a peer learns like the model beside it is tested. Needs the extra `llm` for PyTorch.
+*Eager*: a module, a batch of dense prompts, backward, step; one model on all cores (or the GPU). This is what a careful
+student would write first; it is not tuned, and it is not meant to be slow. *Compiled*: an ensemble of such modules,
+their weights stacked and their gradients vmapped, the whole step with its fresh prompts under `torch.compile`. Data are
+drawn anew every step with vectorised tensor operations in both. Weights start as in the papers; that a peer learns like
+the model beside it is tested. Needs the extra `llm` for PyTorch.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from iclab.bench import peer_data
 from iclab.bench.cases import CASES
 
 
-def _classification(torch: Any, world: Any, batch: int, device: Any) -> Callable[[], tuple[Any, Any]]:
-    """Dense prompts (batch × tokens × columns) and targets of a classification world, all at once."""
-    dictionary = torch.tensor(np.asarray(world.dictionary), device=device)
-    tasks = torch.tensor(np.asarray(world.tasks)[: int(world.task_count)], device=device).long()
-    relevant, irrelevant = int(world.relevant_patterns), int(world.irrelevant_patterns)
-    length, fraction = int(world.context_length), float(world.matching_fraction)
-    low, high = float(world.irrelevant_low), float(world.irrelevant_high)
-    target = torch.ones(batch, device=device)
-    target[1::2] = -1
-
-    def draw() -> tuple[Any, Any]:
-        task = tasks[torch.randint(len(tasks), (batch,), device=device)]
-        choice = torch.rand(batch, length, device=device)
-        others = torch.randint(relevant - 2, (batch, length), device=device)
-        ordered = task.sort(dim=1).values
-        others = others + (others >= ordered[:, :1])
-        others = others + (others >= ordered[:, 1:])
-        pattern = torch.where(choice < fraction / 2, task[:, :1], torch.where(choice < fraction, task[:, 1:], others))
-        coin = torch.randint(2, (batch, length), device=device).float() * 2 - 1
-        label = torch.where(pattern == task[:, :1], 1.0, torch.where(pattern == task[:, 1:], -1.0, coin))
-        query = torch.where(target > 0, task[:, 0], task[:, 1])
-        pattern = torch.cat([pattern, query[:, None]], dim=1)
-        size = low + (high - low) * torch.rand(batch, length + 1, device=device)
-        other = relevant + torch.randint(irrelevant, (batch, length + 1), device=device)
-        tokens = dictionary[pattern] + size[..., None] * dictionary[other]
-        if world.outliers is not None:
-            outlier = torch.rand(batch, length, device=device) < float(world.outliers.fraction)
-            label = torch.where(outlier, torch.randint(2, (batch, length), device=device).float() * 2 - 1, label)
-            which = relevant + irrelevant + torch.randint(int(world.outlier_patterns), (batch, length), device=device)
-            tokens[:, :-1] += float(world.outliers.magnitude) * outlier[..., None] * dictionary[which]
-        tokens[:, :-1] += label[..., None] * dictionary[-1]
-        return tokens, target
-
-    return draw
-
-
-def _reasoning(torch: Any, world: Any, batch: int, device: Any) -> Callable[[], tuple[Any, Any]]:
-    """Dense reasoning prompts: l examples of K columns each, the solved steps of the query, the question; and the
-    answers.
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """How a case is written in PyTorch: `make()` a module, `draw(members)` a function for the prompts of a step, a
+    loss, and by what the step of single weights is multiplied.
     """
-    dictionary = torch.tensor(np.asarray(world.dictionary), device=device)
-    patterns = torch.tensor(np.asarray(world.patterns), device=device)
-    count, steps, length = len(patterns), world.steps, int(world.context_length)
-    matching = round(float(world.matching_fraction) * length)
-    numbers = torch.arange(batch, device=device)
-    empty = len(dictionary) - 1
 
-    def draw() -> tuple[Any, Any]:
-        order = torch.rand(batch, count, device=device).argsort(dim=1)
-        start = (order == (numbers % count)[:, None]).float().argmax(dim=1)
-        asked = (numbers // count) % steps + 1
-        rank = torch.rand(batch, length, device=device).argsort(dim=1)
-        elsewhere = (start[:, None] + 1 + torch.randint(count - 1, (batch, length), device=device)) % count
-        place = torch.where(rank < matching, start[:, None], elsewhere)
-        moves = torch.cumsum(torch.arange(steps + 1, device=device), dim=0)
-        examples = order.gather(1, ((place[..., None] + moves) % count).reshape(batch, -1)).reshape(
-            batch, length, steps + 1
-        )
-        chain = order.gather(1, (start[:, None] + moves) % count)
-        codes = 2 * count + torch.arange(steps, device=device)
-        tokens = dictionary[examples[..., :-1]] + dictionary[count + examples[..., 1:]] + dictionary[codes]
-        solved = dictionary[chain[:, :-1]] + dictionary[count + chain[:, 1:]] + dictionary[codes]
-        given = torch.arange(1, steps + 1, device=device) < asked[:, None]
-        question = (
-            dictionary[chain.gather(1, asked[:, None] - 1)]
-            + dictionary[empty]
-            + dictionary[2 * count + asked - 1][:, None]
-        )
-        tokens = torch.cat(
-            [tokens.reshape(batch, length * steps, -1), (solved * given[..., None])[:, :-1], question], dim=1
-        )
-        seen = torch.cat([torch.ones(batch, length * steps, dtype=torch.bool, device=device), given[:, :-1]], dim=1)
-        return (tokens, seen), patterns[chain.gather(1, asked[:, None])[:, 0]]
-
-    return draw
+    make: Callable[[], Any]
+    draw: Callable[[int], Callable[[], tuple[Any, Any]]]
+    loss: Callable[[Any, Any], Any]
+    scales: dict[str, float]
+    rate: float
+    decay: float | None  # of AdamW; None for plain SGD
 
 
-def _fixed(torch: Any, world: Any, batch: int, device: Any) -> Callable[[], tuple[Any, Any]]:
-    """The fixed prompts of vector-arithmetic: drawn once, kept as dense tensors."""
-    import jax
-
-    prompts = [world.sample(jax.random.fold_in(jax.random.key(0), number), number) for number in range(batch)]
-    tokens = torch.tensor(np.stack([prompt.tokens() for prompt in prompts]), device=device)
-    target = torch.tensor(np.array([int(prompt.target) for prompt in prompts]), device=device)
-    return lambda: (tokens, target)
-
-
-def build(name: str, device: str = "cpu") -> Callable[[], float]:
-    """`step()` of a peer: one training step, returning its loss."""
+def peer(name: str, device: str = "cpu", plain: bool = False) -> Peer:
+    """The case of this name. `plain` takes a GPT-2 of a few lines that can be vmapped in place of the library's."""
     import torch
     from torch import nn
 
     made = CASES[name].recipe()
     world, training = made.world, made.training
     rate, batch = float(training.step_size), training.batch
-    columns = world.columns
+    columns, features = world.columns, world.feature_columns
 
     def diagonal(rows: int, scale: float, features: int) -> Any:
         return nn.Parameter(scale * torch.eye(rows, columns) * (torch.arange(columns) < features))
@@ -122,7 +53,7 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
 
         def __init__(self, s: Any) -> None:
             super().__init__()
-            scale, features = float(s.initial_scale), world.feature_columns
+            scale = float(s.initial_scale)
             self.query, self.key = diagonal(s.key_width, scale, features), diagonal(s.key_width, scale, features)
             self.value = diagonal(s.value_width, scale, columns)
             self.output = nn.Parameter(torch.randn(s.neurons, s.value_width) / s.neurons**0.5)
@@ -158,7 +89,6 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
 
         def forward(self, prompt: Any) -> Any:
             tokens, seen = prompt
-            features = world.feature_columns
             scores = torch.einsum("btc,bc->bt", tokens[:, :-1], tokens[:, -1] @ self.weights.T)
             attention = scores.masked_fill(~seen, -torch.inf).softmax(dim=1)
             return torch.einsum("bt,btf->bf", attention, tokens[:, :-1, features : 2 * features])
@@ -192,32 +122,73 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
         def forward(self, tokens: Any) -> Any:
             return self.read_out(self.body(inputs_embeds=self.read_in(tokens)).last_hidden_state[:, -1])[:, 0]
 
+    class Block(nn.Module):
+        def __init__(self, width: int, heads: int) -> None:
+            super().__init__()
+            self.heads = heads
+            self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.all, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x: Any) -> Any:
+            rows, tokens, width = x.shape
+            parts = self.all(self.before(x)).reshape(rows, tokens, 3, self.heads, width // self.heads)
+            query, key, value = parts.permute(2, 0, 3, 1, 4)
+            later = torch.ones(tokens, tokens, dtype=torch.bool, device=x.device).triu(1)  # 21 tokens: written out
+            scores = (query @ key.transpose(-1, -2) / key.shape[-1] ** 0.5).masked_fill(later, -torch.inf)
+            seen = scores.softmax(dim=-1) @ value
+            x = x + self.out(seen.transpose(1, 2).reshape(rows, tokens, width))
+            return x + self.down(nn.functional.gelu(self.up(self.between(x)), approximate="tanh"))
+
+    class Plain(nn.Module):
+        def __init__(self, s: Any) -> None:
+            super().__init__()
+            self.read_in, self.read_out = nn.Linear(columns, s.width), nn.Linear(s.width, 1)
+            self.places = nn.Parameter(0.02 * torch.randn(s.positions, s.width))
+            self.blocks = nn.ModuleList([Block(s.width, s.heads) for _ in range(s.depth)])
+            self.last = nn.LayerNorm(s.width)
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.read_in(tokens) + self.places[: tokens.shape[1]]
+            for block in self.blocks:
+                x = block(x)
+            return self.read_out(self.last(x[:, -1]))[:, 0]
+
     hinge = lambda output, target: torch.relu(1 - target * output).mean()  # noqa: E731
     squared = lambda output, target: 0.5 * ((output - target) ** 2).sum(dim=1).mean()  # noqa: E731
     models: dict[str, tuple[Callable[[], Any], Any, Any]] = {
-        "softmax": (lambda: Softmax(made.model), _classification, hinge),
-        "linear": (lambda: Gated(made.model, False), _classification, hinge),
-        "mamba": (lambda: Gated(made.model, True), _classification, hinge),
-        "chain": (lambda: Chain(made.model), _reasoning, squared),
-        "residual": (lambda: Residual(made.model), _fixed, nn.functional.cross_entropy),
-        "gpt2": (lambda: Deep(made.model), _classification, hinge),
+        "softmax": (lambda: Softmax(made.model), peer_data.classification, hinge),
+        "linear": (lambda: Gated(made.model, False), peer_data.classification, hinge),
+        "mamba": (lambda: Gated(made.model, True), peer_data.classification, hinge),
+        "chain": (lambda: Chain(made.model), peer_data.reasoning, squared),
+        "residual": (lambda: Residual(made.model), peer_data.fixed, nn.functional.cross_entropy),
+        "gpt2": (lambda: Plain(made.model) if plain else Deep(made.model), peer_data.classification, hinge),
     }
-    torch.manual_seed(0)
     make, data, loss = models[name]
-    model = make().to(device)
-    draw = data(torch, world, batch, torch.device(device))
-    if name == "gpt2":
-        optimiser: Any = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=float(training.weight_decay))
-    elif name == "residual":
-        slow: dict[str, Any] = {"params": [model.value], "lr": rate * float(training.scales["value_weights"])}
-        others: dict[str, Any] = {"params": [model.query, model.key]}
-        optimiser = torch.optim.SGD([others, slow], lr=rate)
+    draw = functools.partial(data, torch, world, batch, torch.device(device))
+    scales = {"value": float(training.scales["value_weights"])} if name == "residual" else {}
+    decay = float(training.weight_decay) if name == "gpt2" else None
+    return Peer(lambda: make().to(device), draw, loss, scales, rate, decay)
+
+
+def eager(name: str, device: str = "cpu") -> Callable[[], Any]:
+    """`step()` of a single model: one training step, returning its loss."""
+    import torch
+
+    torch.manual_seed(0)
+    made = peer(name, device)
+    model, draw = made.make(), made.draw(1)
+    groups = [
+        {"params": [value], "lr": made.rate * made.scales.get(own, 1.0)} for own, value in model.named_parameters()
+    ]
+    if made.decay is None:
+        optimiser: Any = torch.optim.SGD(groups, lr=made.rate)
     else:
-        optimiser = torch.optim.SGD(model.parameters(), lr=rate)
+        optimiser = torch.optim.AdamW(model.parameters(), lr=made.rate, weight_decay=made.decay)
 
     def step() -> Any:
         tokens, target = draw()
-        value = loss(model(tokens), target)
+        value = made.loss(model(tokens), target)
         optimiser.zero_grad()
         value.backward()
         optimiser.step()
@@ -226,21 +197,75 @@ def build(name: str, device: str = "cpu") -> Callable[[], float]:
     return step
 
 
-def rate(name: str, seconds: float) -> float:
-    """Steps a second of the peer, over at least `seconds` after a warm-up; the best of three stretches."""
+def compiled(name: str, members: int, device: str = "cpu") -> Callable[[], Any]:
+    """`step()` of an ensemble: one training step of all its members, returning their losses."""
+    import torch
+
+    torch.manual_seed(0)
+    made = peer(name, device, plain=True)
+    several = [made.make() for _ in range(members)]
+    weights, fixed = torch.func.stack_module_state(several)
+    weights = {own: value.detach() for own, value in weights.items()}
+    one, draw = several[0], made.draw(members)
+    moments = {own: (torch.zeros_like(value), torch.zeros_like(value)) for own, value in weights.items()}
+    count = torch.zeros((), device=device)
+
+    def objective(weights: Any, fixed: Any, tokens: Any, target: Any) -> Any:
+        return made.loss(torch.func.functional_call(one, (weights, fixed), (tokens,)), target)
+
+    gradients = torch.func.vmap(torch.func.grad_and_value(objective))
+
+    def by_member(data: Any) -> Any:
+        if isinstance(data, tuple):
+            return tuple(map(by_member, data))
+        return data.reshape(members, -1, *data.shape[1:])
+
+    @torch.compile(dynamic=False)
+    def advance(weights: Any, moments: Any, count: Any) -> Any:
+        tokens, target = draw()
+        slopes, value = gradients(weights, fixed, by_member(tokens), by_member(target))
+        if made.decay is None:
+            new = {own: w - made.rate * made.scales.get(own, 1.0) * slopes[own] for own, w in weights.items()}
+            return new, moments, count, value
+        count = count + 1
+        moments = {
+            own: (0.9 * first + 0.1 * slopes[own], 0.999 * second + 0.001 * slopes[own] ** 2)
+            for own, (first, second) in moments.items()
+        }
+        new = {}
+        for own, w in weights.items():
+            first, second = moments[own][0] / (1 - 0.9**count), moments[own][1] / (1 - 0.999**count)
+            new[own] = w - made.rate * (first / (second.sqrt() + 1e-8) + made.decay * w)
+        return new, moments, count, value
+
+    def step() -> Any:
+        nonlocal weights, moments, count
+        with torch.no_grad():
+            weights, moments, count, value = advance(weights, moments, count)
+        return value
+
+    return step
+
+
+def rate(name: str, seconds: float, members: int = 0) -> float:
+    """Model-steps a second of the eager peer, or of the compiled one with so many members, over at least `seconds`
+    after a warm-up; the best of three stretches.
+    """
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    step = build(name, device)
+    if device == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = False  # as everywhere here: full float32
+    step = compiled(name, members, device) if members else eager(name, device)
     for _ in range(5):
-        float(step())
+        step().mean().item()
     best = 0.0
     for _ in range(3):
         done, began = 0, time.perf_counter()
         while time.perf_counter() - began < seconds / 3:
             for _ in range(5):
                 value = step()
-            float(value)  # waits for the device
+            value.mean().item()  # waits for the device
             done += 5
-        best = max(best, done / (time.perf_counter() - began))
+        best = max(best, max(members, 1) * done / (time.perf_counter() - began))
     return best

@@ -1,7 +1,8 @@
 """All cases, as a table and as JSON, and a comparison of two such files by ratios.
 
-Seconds depend on the machine and on who else uses it. Two ratios travel better, both measured in the same run: our rate
-over eager PyTorch's, and our arithmetic over what a large matrix product does. The check compares those.
+Seconds depend on the machine and on who else uses it. Three ratios travel better, all measured in the same run: our
+rate over that of eager PyTorch, over that of an ensemble under torch.compile, and our arithmetic over what a large
+matrix product does. The check compares those.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ from rich.table import Table
 from iclab.bench.cases import CASES
 from iclab.errors import InputError, require
 
+RATIOS = {
+    "eager_ratio": "times eager PyTorch",
+    "compiled_ratio": "times a compiled PyTorch ensemble",
+    "matrix_share": "of the matrix-product rate",
+}
+ON_CPU = (4, 16)  # members of a compiled PyTorch ensemble that are tried; the faster one counts
+SHARES = (64, 16)  # on a GPU: ours divided by these
 SLOWER = 0.7  # a ratio below this share of the earlier one is a regression; a busy machine moves it by a few tenths
 
 
@@ -41,15 +49,30 @@ def measure(
     for name in names or CASES:
         say(f"{name}: {CASES[name].words}")
         extra = [] if members is None else ["--members", str(members)]
-        found = _measured(name, "--seconds", str(seconds), *extra)
-        theirs = _measured(name, "--seconds", str(seconds), "--peer")["rate"] if has_torch else None
-        cases[name] = found | {"words": CASES[name].words, "flop": CASES[name].flop, "eager_rate": theirs}
+        timed = [name, "--seconds", str(seconds)]
+        found = _measured(*timed, *extra)
+        cases[name] = found | {"words": CASES[name].words, "flop": CASES[name].flop}
+        cases[name] |= _peers(timed, machine["device"], CASES[name].on_gpu) if has_torch else NO_PEERS
     again = _measured("matrix")
     machine["flop_per_s"] = max(machine["flop_per_s"], again["flop_per_s"])
     for case in cases.values():
         case["matrix_share"] = case["rate"] * case["flop"] / machine["flop_per_s"]
-        case["eager_ratio"] = None if case["eager_rate"] is None else case["rate"] / case["eager_rate"]
+        for peer_name in ("eager", "compiled"):
+            theirs = case[f"{peer_name}_rate"]
+            case[f"{peer_name}_ratio"] = None if theirs is None else case["rate"] / theirs
     return {"machine": machine, "cases": cases}
+
+
+NO_PEERS = {"eager_rate": None, "compiled_rate": None, "compiled_members": None}
+
+
+def _peers(timed: Sequence[str], device: str, on_gpu: int) -> dict[str, Any]:
+    """The rates of both peers."""
+    sizes = ON_CPU if "cpu" in device.lower() else tuple(on_gpu // share for share in SHARES)
+    eager = _measured(*timed, "--peer", "eager")["rate"]
+    tried = {n: _measured(*timed, "--peer", "compiled", "--members", str(n))["rate"] for n in sizes}
+    best = max(tried, key=lambda members: tried[members])
+    return {"eager_rate": eager, "compiled_rate": tried[best], "compiled_members": best}
 
 
 def table(found: dict[str, Any]) -> Table:
@@ -66,16 +89,20 @@ def table(found: dict[str, Any]) -> Table:
         "members",
         "eager PyTorch",
         "ratio",
+        "torch.compile",
+        "ratio",
         "of the product rate",
         "compile",
         "peak memory",
     ):
         shown.add_column(column, justify="right")
     for name, case in found["cases"].items():
-        eager = "-" if case["eager_rate"] is None else f"{case['eager_rate']:,.0f}"
-        ratio = "-" if case["eager_ratio"] is None else f"{case['eager_ratio']:.1f}x"
+        theirs = []
+        for peer_name in ("eager", "compiled"):
+            rate, ratio = case[f"{peer_name}_rate"], case[f"{peer_name}_ratio"]
+            theirs += ["-", "-"] if rate is None else [f"{rate:,.0f}", f"{ratio:.1f}x"]
         shown.add_row(
-            name, f"{case['rate']:,.0f}", f"{case['members']:,}", eager, ratio, f"{case['matrix_share']:.0%}",
+            name, f"{case['rate']:,.0f}", f"{case['members']:,}", *theirs, f"{case['matrix_share']:.0%}",
             f"{case['compile_s']:.1f} s", f"{case['peak_bytes'] / 1e9:.1f} GB",
         )  # fmt: skip
     return shown
@@ -87,7 +114,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
         for case in found["cases"].values():
-            case["eager_ratio"], case["matrix_share"]
+            case["eager_ratio"], case["matrix_share"]  # files of before have no ensemble
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise InputError(f"{path} is not a file that `iclab bench --out` wrote.") from error
     return dict(found)
@@ -99,8 +126,8 @@ def regressions(found: dict[str, Any], earlier: dict[str, Any]) -> list[str]:
     """
     lines = []
     for name, case in found["cases"].items():
-        for key, words in (("eager_ratio", "times eager PyTorch"), ("matrix_share", "of the matrix-product rate")):
-            new, old = case[key], earlier["cases"].get(name, {}).get(key)
+        for key, words in RATIOS.items():
+            new, old = case.get(key), earlier["cases"].get(name, {}).get(key)
             if new is not None and old is not None and new < SLOWER * old:
                 lines.append(f"{name}: {new:.3g} {words}, {old:.3g} before")
     return lines

@@ -43,8 +43,25 @@ def prepare_jax() -> None:
     """
     use_all_cores()
     jax.config.update("jax_default_matmul_precision", "float32")
+    jax.config.update("jax_threefry_gpu_kernel_lowering", True)  # the same bits; programs compile in half of the time
     jax.config.update("jax_compilation_cache_dir", str(cache_directory()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@contextlib.contextmanager
+def on_the_host() -> Iterator[None]:
+    """What is computed in here operation by operation, in any thread, is computed on the processor: a GPU takes longer
+    to compile it than the processor takes to do it.
+    """
+    name = "jax_default_device"
+    before = getattr(jax.config, name)
+    if jax.default_backend() != "cpu":
+        with contextlib.suppress(RuntimeError):  # JAX was told to use the GPU alone
+            jax.config.update(name, jax.local_devices(backend="cpu")[0])
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def numerics() -> dict[str, Any]:

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-SHARE = 0.5  # of a device's memory that one program may take
+SHARE = 0.35  # of a device's memory that one program may take: two of them are under way on a GPU
 
 
 def bytes_of(tree: Any) -> int:

@@ -43,6 +43,14 @@ def uniforms(key: Key[Array, ""], count: int) -> Float[Array, " {count}"]:
     return (bits >> np.uint32(8)).astype(jnp.float32) * np.float32(2.0**-24)
 
 
+def normals(key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, ...]:
+    """Standard normal numbers. On a GPU they are an array of their own: where XLA may fuse them with what follows, it
+    takes 98 seconds instead of 7 to compile a training on noisy prompts.
+    """
+    found = jax.random.normal(key, shape)
+    return found if jax.default_backend() == "cpu" else jax.lax.optimization_barrier(found)
+
+
 def ranks(scores: Float[Array, " n"]) -> Int[Array, " n"]:
     """The place of every score in increasing order, from 0; of equal ones the first comes first.
 

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int, Key
 from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.patterns import Patterns
 from iclab.prompts import Prompt
-from iclab.randomness import uniforms
+from iclab.randomness import normals, uniforms
 from iclab.worlds.outliers import Outliers
 
 # Fields are NumPy arrays when a world is built and JAX arrays when it is traced: typed as Any, shapes checked.
@@ -205,7 +205,7 @@ class Classification(eqx.Module):
 
     def _noise(self, key: Key[Array, ""], tokens: int) -> Float[Array, "tokens columns"]:
         """n: uniform on the sphere of radius τ in the feature columns, the largest noise the theorems allow."""
-        gaussian = jax.random.normal(key, (tokens, self.feature_columns))
+        gaussian = normals(key, (tokens, self.feature_columns))
         direction = gaussian / jnp.linalg.norm(gaussian, axis=1, keepdims=True)
         return jnp.pad(self.noise_norm * direction, ((0, 0), (0, self.columns - self.feature_columns)))
 

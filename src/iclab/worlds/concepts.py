@@ -25,6 +25,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.prompts import Prompt
+from iclab.randomness import normals
 
 ANCHOR = 0.1  # x_a: the share of the high-level concept in a word
 
@@ -148,7 +149,7 @@ class Concepts(eqx.Module):
         else:
             tokens, present, pattern = self._sentences(word, label, tasks, place_key)
         atoms, coefficients = tokens
-        noise = self.noise_scale * jax.random.normal(noise_key, (len(present), self.columns))
+        noise = self.noise_scale * normals(noise_key, (len(present), self.columns))
         return Prompt(
             atoms=atoms,
             coefficients=coefficients,

@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from iclab.errors import require, require_finite, require_fraction, require_positive
 from iclab.prompts import Prompt
-from iclab.randomness import ranks, uniforms
+from iclab.randomness import normals, ranks, uniforms
 from iclab.worlds.transitions import check, shifts
 
 
@@ -197,7 +197,7 @@ class Reasoning(eqx.Module):
 
     def _noise(self, key: Key[Array, ""]) -> Float[Array, "length k1 features"]:
         """δ for x_i, y_{i,1}, ..., y_{i,K}: of norm `noise_norm`, uniform in directions orthogonal to all patterns."""
-        gaussian = jax.random.normal(key, (self.maximum_length, self.steps + 1, self.feature_columns))
+        gaussian = normals(key, (self.maximum_length, self.steps + 1, self.feature_columns))
         orthogonal = gaussian - (gaussian @ self.patterns.T) @ self.patterns
         return self.noise_norm * orthogonal / jnp.linalg.norm(orthogonal, axis=-1, keepdims=True)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
+from collections.abc import Callable, Mapping
 
+from joblib.externals.loky import ProcessPoolExecutor
 from matplotlib.figure import Figure
 
 from iclab.drawing import finish
 from iclab.report.figure_numbers import in_words, points, to_csv
 
 FORMATS = ("svg", "pdf", "png")  # that a figure can be drawn in
+FEW = 8  # figures that are drawn in less time than a process takes to start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,3 +43,16 @@ def draw(figure: Figure) -> Drawn:
     text, words = to_csv(points(figure)), in_words(figure)
     finish(figure)
     return Drawn(picture(figure, "svg"), text, words)
+
+
+def draw_all(figures: Mapping[str, Callable[[], Figure]]) -> dict[str, Drawn]:
+    """All forms of several figures; of many, in a process per core. They leave a GPU alone."""
+    processes = min(os.cpu_count() or 1, len(figures) // FEW)
+    if processes < 2:
+        return {name: draw(figure()) for name, figure in figures.items()}
+    with ProcessPoolExecutor(processes, env={"JAX_PLATFORMS": "cpu"}) as pool:
+        return dict(zip(figures, pool.map(_drawn, figures.values()), strict=True))
+
+
+def _drawn(figure: Callable[[], Figure]) -> Drawn:
+    return draw(figure())

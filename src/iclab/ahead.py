@@ -9,15 +9,15 @@ import dataclasses
 import io
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from iclab.engine import Programs
 
-Compiled = concurrent.futures.Future[None]
-GPU_THREADS = 8  # programs for a GPU take longer, and the processor has little else to do
+Wanted = concurrent.futures.Future[Programs]
+GPU_THREADS = 12  # programs for a GPU take longer, and the processor has little else to do
 
 
 @dataclasses.dataclass
@@ -43,7 +43,7 @@ class Ahead:
         threads = max(1, cores // 2) if jax.default_backend() == "cpu" else min(cores, GPU_THREADS)
         self._tracing = concurrent.futures.ThreadPoolExecutor(1, "tracing")
         self._compiling = concurrent.futures.ThreadPoolExecutor(threads, "compiling")
-        self._wanted: dict[Any, Compiled] = {}
+        self._compiled: dict[Any, concurrent.futures.Future[None]] = {}
         self.programs: dict[Any, Program] = {}
 
     def __enter__(self) -> Ahead:
@@ -54,23 +54,30 @@ class Ahead:
         for pool in (self._tracing, self._compiling):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def want(self, programs: Programs, name: str) -> list[Compiled]:
-        """These programs of a request of this name, being compiled or done."""
-        for key, trace in programs.items():
-            if key not in self._wanted:
-                self.programs[key], self._wanted[key] = Program(name, key[0]), concurrent.futures.Future()
-                self._tracing.submit(self._trace, key, trace)
-        return [self._wanted[key] for key in programs]
+    def want(self, name: str, plan: Callable[[], Programs]) -> Wanted:
+        """The programs that a request of this name needs. Which they are is found by tracing, too; they are compiled
+        when nothing is `missing`. What goes wrong goes wrong again where they are run.
+        """
+        return self._tracing.submit(self._trace, name, plan)
 
-    def _trace(self, key: Any, trace: Callable[[], list[Any]]) -> None:
-        began = time.perf_counter()
-        try:
-            lowered = trace()
-        except Exception:  # what goes wrong goes wrong again where the program is run
-            self._wanted[key].set_result(None)
-            return
-        self.programs[key].compiling += time.perf_counter() - began
-        self._compiling.submit(self._compile, key, lowered)
+    def _trace(self, name: str, plan: Callable[[], Programs]) -> Programs:
+        programs: Programs = {}
+        with contextlib.suppress(Exception):
+            programs = plan()
+        for key in programs.keys() - self._compiled.keys():
+            self.programs[key] = Program(name, key[0])
+            began, lowered = time.perf_counter(), []
+            with contextlib.suppress(Exception):
+                lowered = programs[key]()
+            self.programs[key].compiling += time.perf_counter() - began
+            self._compiled[key] = self._compiling.submit(self._compile, key, lowered)
+        return programs
+
+    def missing(self, wanted: Wanted) -> list[concurrent.futures.Future[Any]]:
+        """What has to be waited for until these programs can be run."""
+        if not wanted.done():
+            return [wanted]
+        return [compiled for key in wanted.result() if not (compiled := self._compiled[key]).done()]
 
     def _compile(self, key: Any, lowered: list[Any]) -> None:
         began = time.perf_counter()
@@ -78,11 +85,6 @@ class Ahead:
             for one in lowered:
                 one.compile()
         self.programs[key].compiling += time.perf_counter() - began
-        self._wanted[key].set_result(None)
-
-    def wait(self, several: Iterable[Compiled]) -> None:
-        """Until one more of these is done."""
-        concurrent.futures.wait(several, return_when=concurrent.futures.FIRST_COMPLETED)
 
     def ran(self, programs: Programs, members: int, seconds: float) -> None:
         """These programs have run for so many members."""
@@ -96,7 +98,7 @@ class Ahead:
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow([field.name for field in dataclasses.fields(Program)])
-        for one in sorted(self.programs.values(), key=lambda program: -program.compiling - program.running):
+        for one in sorted(tuple(self.programs.values()), key=lambda program: -program.compiling - program.running):
             rows.writerow(
                 [round(value, 3) if isinstance(value, float) else value for value in dataclasses.astuple(one)]
             )

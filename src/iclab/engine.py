@@ -134,13 +134,18 @@ class Footprint:
         return 1 << (max(1, fit).bit_length() - 1)
 
 
+_FOOTPRINTS: dict[Any, Footprint] = {}
+
+
 def training_footprint(request: TrainingRequest) -> Footprint:
     """Settings and state go in, state and record come out; between them the working set of a stretch."""
-    state, record = request.shapes()
-    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), request.members)
-    advance = functools.partial(training._advance, request.loss, request.observers, request.best_of)
-    working = memory.working_set(advance, one, state, jax.ShapeDtypeStruct((), jnp.int32))
-    return Footprint(memory.bytes_of((one, state, state, record)), working)
+    if request.program not in _FOOTPRINTS:
+        state, record = request.shapes()
+        one = ensemble.one_of(request.members)
+        advance = training.traced(request.loss, request.observers, request.best_of)
+        working = memory.working_set(advance, one, state, jax.ShapeDtypeStruct((), jnp.int32))
+        _FOOTPRINTS[request.program] = Footprint(memory.bytes_of((one, state, state, record)), working)
+    return _FOOTPRINTS[request.program]
 
 
 @runtime_checkable
@@ -190,7 +195,7 @@ class ComputingEngine:
         pieces = [
             _Piece((number, begin), members, size, kept, kept.load())
             for number, begin, size in _cut(requests)
-            for members in [ensemble.part(requests[number].members, begin, begin + size)]
+            for members in [ensemble.part(requests[number].members, slice(begin, begin + size))]
             for kept in [self._place(requests[number], begin)]
         ]
         for batch in _batches(pieces, most_together(requests)):
@@ -304,7 +309,7 @@ def split(tree: Tree, sizes: Sequence[int]) -> list[Tree]:
     if len(sizes) == 1:
         return [tree]
     ends = itertools.accumulate(sizes)
-    return [ensemble.part(tree, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return [ensemble.part(tree, slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
 def members_per_program(request: TrainingRequest, count: int) -> int:

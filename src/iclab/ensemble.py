@@ -22,6 +22,7 @@ Tree = TypeVar("Tree")
 
 SMALL_BYTES = 1 << 20  # members smaller than this share programs of at least MINIMUM_CAPACITY slots per core
 MINIMUM_CAPACITY = 64
+GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # trying kernels out took longer than the best of them saved
 GPU_BYTES = 16 << 30  # what the prompts of one block of evaluations may take on a GPU
 
 
@@ -31,14 +32,19 @@ def member_key(identity: str, seed: int) -> Key[Array, ""]:
     return jax.random.wrap_key_data(jnp.asarray(np.frombuffer(digest[:8], np.uint32)), impl="threefry2x32")
 
 
+def on_host(leaves: Sequence[Any], combine: Callable[[list[np.ndarray]], np.ndarray]) -> Any:
+    """`combine` applied to arrays of members in NumPy, which compiles nothing; random keys stay keys, other arrays of a
+    device become arrays of the host.
+    """
+    if not jax.dtypes.issubdtype(getattr(leaves[0], "dtype", None), jax.dtypes.prng_key):
+        return combine([np.asarray(leaf) for leaf in leaves])
+    words = combine([np.asarray(jax.random.key_data(leaf)) for leaf in leaves])
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=jax.random.key_impl(leaves[0]))
+
+
 def stack(trees: Sequence[Tree]) -> Tree:
     """Stack equal pytrees along a new leading axis. Static fields must agree: they decide what is compiled."""
-
-    def stacked(*leaves: Any) -> Any:
-        on_device = isinstance(leaves[0], jax.Array)
-        return jnp.stack(leaves) if on_device else np.stack([np.asarray(leaf) for leaf in leaves])
-
-    return jax.tree.map(stacked, *trees)
+    return jax.tree.map(lambda *leaves: on_host(leaves, np.stack), *trees)
 
 
 def shape_of(stacked: Any) -> tuple[Any, ...]:
@@ -57,6 +63,13 @@ def shapes(stacked: Any) -> Any:
     return jax.tree.map(shape, stacked)
 
 
+def one_of(stacked: Any) -> Any:
+    """The shapes of one of several stacked trees."""
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype, weak_type=leaf.weak_type), shapes(stacked)
+    )
+
+
 def unstack(tree: Tree, index: int | Int[Array, ""]) -> Tree:
     """One member of a stacked pytree."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
@@ -69,17 +82,12 @@ def size(tree: Any) -> int:
 
 def join(trees: Sequence[Tree]) -> Tree:
     """Stacked pytrees one after another."""
-
-    def joined(*leaves: Any) -> Any:
-        on_device = isinstance(leaves[0], jax.Array)
-        return jnp.concatenate(leaves) if on_device else np.concatenate(leaves)
-
-    return trees[0] if len(trees) == 1 else jax.tree.map(joined, *trees)
+    return trees[0] if len(trees) == 1 else jax.tree.map(lambda *leaves: on_host(leaves, np.concatenate), *trees)
 
 
-def part(tree: Tree, first: int, last: int) -> Tree:
-    """Members `first` to `last` (excluded) of a stacked pytree."""
-    return jax.tree.map(lambda leaf: leaf[first:last], tree)
+def part(tree: Tree, which: Any) -> Tree:
+    """Some members of a stacked pytree: a slice of them, or their numbers."""
+    return jax.tree.map(lambda leaf: on_host([leaf], lambda arrays: arrays[0][which]), tree)
 
 
 @functools.cache
@@ -116,7 +124,7 @@ class Layout:
     def spread(self, tree: Tree) -> Tree:
         """Members in order -> slots on devices."""
         sharding = jax.sharding.NamedSharding(_mesh(), PartitionSpec("members"))
-        return jax.tree.map(lambda leaf: jax.device_put(leaf[self.source], sharding), tree)
+        return jax.device_put(part(tree, self.source), sharding)
 
     def shaped(self, tree: Any) -> Any:
         """The shapes of `spread(tree)`, to compile for; `tree` may be shapes itself."""
@@ -166,7 +174,7 @@ def over_members(function: Callable[..., Any]) -> Any:
 
     spec = PartitionSpec("members")
     mapped = jax.shard_map(on_one_device, mesh=_mesh(), in_specs=spec, out_specs=spec, check_vma=False)
-    return jax.jit(mapped)
+    return jax.jit(mapped, compiler_options=None if jax.default_backend() == "cpu" else GPU_OPTIONS)
 
 
 def _one_after_another(function: Callable[..., Any], count: Int[Array, ""], stacked: Any) -> Any:

@@ -102,9 +102,8 @@ class Jobs(NamedTuple):
 
     def part(self, first: int, last: int) -> tuple[Any, Any, Any, Any]:
         """Jobs `first` to `last` (excluded), each with a model of its own."""
-        picked = self.picked()[first:last]
-        models = jax.tree.map(lambda leaf: np.asarray(leaf)[picked], self.models)
-        return models, *ensemble.part((self.preparations, self.worlds, self.keys), first, last)
+        rest = self.preparations, self.worlds, self.keys
+        return ensemble.part(self.models, self.picked()[first:last]), *ensemble.part(rest, slice(first, last))
 
 
 def join(several: Sequence[Jobs]) -> Jobs:
@@ -123,10 +122,14 @@ def lowered(measure: Measure, jobs: Jobs, prepare: Callable[[Any, Any], Any], co
     return [_compiled_expect(measure, prepare).lower(layout.counts, *shapes)]
 
 
+@ensemble.once
+def _tokens(world: World, key: Key[Array, ""]) -> Array:
+    return world.sample(key, jnp.zeros((), int)).tokens()
+
+
 def block_of(jobs: Jobs) -> int:
     """How many of these jobs one program takes."""
-    first = ensemble.unstack(jobs.worlds, 0)
-    tokens = jax.eval_shape(lambda key: first.sample(key, 0).tokens(), jobs.keys[0])
+    tokens = jax.eval_shape(_tokens, *ensemble.one_of((jobs.worlds, jobs.keys)))
     return ensemble.block_size(4 * BATCH * tokens.size * tokens.dtype.itemsize)  # tokens and a few arrays of their size
 
 
@@ -140,12 +143,16 @@ def evaluate(
     """The measure's mean over at least `prompts` fresh prompts for every job, in blocks that share one program."""
     count = ensemble.size(jobs.keys)
     batches = np.full(count, -(-prompts // BATCH), np.int32)
-    blocks = []
-    block = block_of(jobs)
-    for start in range(0, count, block):
-        part = *jobs.part(start, start + block), batches[start : start + block]
-        layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)
-        compiled = _compiled_expect(measure, prepare)
-        blocks.append(layout.collect(compiled(layout.counts, *layout.spread(part))))
-        progress(min(start + block, count) / count)
-    return {name: np.concatenate([found[name] for found in blocks]) for name in blocks[0]}
+    compiled, block = _compiled_expect(measure, prepare), block_of(jobs)
+    found: list[dict[str, np.ndarray]] = []
+    computed: tuple[ensemble.Layout, Any] | None = None
+    for start in [*range(0, count, block), count]:  # one is computed while the one before it is fetched
+        before, computed = computed, None
+        if start < count:
+            part = *jobs.part(start, start + block), batches[start : start + block]
+            layout = ensemble.Layout(ensemble.size(part), bytes_per_member=0)
+            computed = layout, compiled(layout.counts, *layout.spread(part))
+        if before is not None:
+            found.append(before[0].collect(before[1]))
+            progress(start / count)
+    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}

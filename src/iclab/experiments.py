@@ -231,7 +231,7 @@ class Lab:
             models=trained.models,
             preparations=ensemble.stack([preparation(seed=seed, **point) for _, seed in pairs for point in points]),
             worlds=ensemble.stack([place(setting, seed, **point) for setting, seed in pairs for point in points]),
-            keys=ensemble.stack(keys)[picks],
+            keys=ensemble.part(ensemble.stack(keys), picks),
             picks=picks,
         )
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"

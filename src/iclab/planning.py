@@ -114,19 +114,19 @@ def _training(request: TrainingRequest, count: int) -> Asked:
 
 def _operations_per_step(request: TrainingRequest) -> float:
     """Of one SGD step; observers are left out (an observed stretch has many steps)."""
-    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), request.members)
+    one = ensemble.one_of(request.members)
     advance = functools.partial(training._advance, request.loss, (), "")
     state, _ = training.shapes(request.members, request.loss, ())
     return memory.arithmetic(advance, one, state, jax.ShapeDtypeStruct((), jnp.int32))
 
 
 def _job(request: EvaluationRequest) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    one = jax.eval_shape(lambda jobs: ensemble.unstack(jobs, 0), request.jobs)
+    one = ensemble.one_of(request.jobs[:4])
 
     def job(model: Any, preparation: Any, world: Any, key: Any, batches: Any) -> Mapping[str, Any]:
         return evaluation.expect(request.measure, request.prepare(model, preparation), world, key, batches)
 
-    return job, (*one[:4], jax.ShapeDtypeStruct((), jnp.int32))
+    return job, (*one, jax.ShapeDtypeStruct((), jnp.int32))
 
 
 _RESULTS: dict[Any, Any] = {}

@@ -7,8 +7,11 @@ answered together. Nothing depends on the order in which they are: names decide 
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import dataclasses
+import functools
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -17,12 +20,15 @@ import greenlet
 import jax
 import numpy as np
 
-from iclab.ahead import Ahead
+from iclab.ahead import Ahead, Wanted
+from iclab.devices import on_the_host
 from iclab.engine import ComputingEngine, EvaluationRequest, Programs, Report, TrainingRequest, silent
 from iclab.training import State
 
 Result = TypeVar("Result")
-AT_ONCE = {"cpu": 6}  # experiments under way: so many that there is always a program to compile; elsewhere 48
+AT_ONCE = {"cpu": 6}  # experiments under way: so many that there is always a program to compile; elsewhere 64
+COMPUTING = {"cpu": 1}  # ensembles computed at a time; elsewhere 2: one is prepared while the other is computed
+SECONDS = 0.5  # between two reports
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +83,36 @@ class _UnderWay:
     request: Any = None
     report: Report = silent
     asked: Sequence[Any] = ()  # the requests of its group, and what has to be compiled for them
-    programs: Programs = dataclasses.field(default_factory=dict)
+    wanted: Wanted | None = None
+
+
+@dataclasses.dataclass(eq=False)
+class _Work:
+    """Requests of several experiments that are being answered together, and how far that is."""
+
+    group: list[_UnderWay]
+    programs: Programs
+    stopped: threading.Event
+    said: tuple[float, str] | None = None
+
+    def __call__(self, engine: ComputingEngine) -> tuple[dict[Any, Any], float]:
+        """The answers, and the seconds that they took."""
+        began = time.perf_counter()
+        several = {_what(one.request): one.request for one in tuple(self.group)}
+        first, requests = self.group[0].request, list(several.values())
+        if isinstance(first, _Outside):
+            found: Sequence[Any] = [engine.outside(first.compute, first.shape)]
+        elif isinstance(first, EvaluationRequest):
+            found = engine.evaluate_all(requests, self._report)
+        else:
+            found = engine.train_all(requests, self._report)
+        return dict(zip(several, found, strict=True)), time.perf_counter() - began
+
+    def _report(self, fraction: float, note: str) -> None:
+        """Kept until the experiments' own thread passes it on; where nobody waits for the answer, the work ends."""
+        if self.stopped.is_set():
+            raise concurrent.futures.CancelledError
+        self.said = fraction, note
 
 
 def side_by_side(
@@ -90,14 +125,18 @@ def side_by_side(
 ) -> list[Result]:
     """Run the experiments, each with an engine of its own; `engine` computes. The first error ends all of them.
 
+    Experiments run in this thread; what they ask for is computed beside them, and what is not compiled beside that.
     `report` is told how far the work is instead of the reports of the single requests; `note` is shown in the end which
     programs were compiled and run.
     """
-    most = at_once or AT_ONCE.get(jax.default_backend(), 48)
+    most = at_once or AT_ONCE.get(jax.default_backend(), 64)
     results: dict[int, Result] = {}
     waiting: list[_UnderWay] = []
     begun: list[_UnderWay] = []
+    running: dict[concurrent.futures.Future[tuple[dict[Any, Any], float]], _Work] = {}
     fresh = enumerate(experiments)
+    stopped = threading.Event()
+    free = {False: COMPUTING.get(jax.default_backend(), 2), True: 1}  # places for work, by whether it is outside
 
     def go_on(one: _UnderWay, answer: Any) -> None:
         """Until it asks again or ends."""
@@ -108,88 +147,87 @@ def side_by_side(
             one.request, one.report = found
             waiting.append(one)
 
-    try:
-        with Ahead() as ahead:
+    with (
+        on_the_host(),
+        Ahead() as ahead,
+        concurrent.futures.ThreadPoolExecutor(sum(free.values()), "computing") as threads,
+    ):
+        try:
             while True:
-                while len(waiting) < most and (next_one := next(fresh, None)) is not None:
-                    number, experiment = next_one
-                    one = _UnderWay(number, greenlet.greenlet(experiment))
-                    begun.append(one)
-                    go_on(one, Asking())
-                if not waiting:
+                under_way = len(waiting) + sum(len(work.group) for work in running.values())
+                while under_way < most and (next_one := next(fresh, None)) is not None:
+                    begun.append(_UnderWay(next_one[0], greenlet.greenlet(next_one[1])))
+                    go_on(begun[-1], Asking())
+                    under_way += not begun[-1].place.dead
+                if not waiting and not running:
                     note(ahead)
                     return [results[number] for number in sorted(results)]
-                waiting.sort(key=lambda one: one.number)
-                group, programs = _ready(_groups(waiting), engine, ahead)
-                began = time.perf_counter()
-                try:
-                    answers = _answers(group, engine, report or group[0].report)
-                except Exception as error:  # it is raised where it was asked for
-                    group[0].place.throw(error)
-                    raise
-                seconds = time.perf_counter() - began
-                waiting = [one for one in waiting if one not in group]
-                shares = [getattr(one.request, "count", 1) for one in group]
-                ahead.ran(programs, sum(shares), seconds)
-                for one, answer, share in zip(group, answers, shares, strict=True):
-                    go_on(one, (answer, seconds * share / sum(shares)))
-    finally:
-        for one in begun:
-            with contextlib.suppress(BaseException):
-                one.place.throw()  # lets go of what it has open
+                missing: list[concurrent.futures.Future[Any]] = []
+                waiting = _joined(waiting, running.values())
+                for group in _groups(waiting):
+                    compiling = _missing(group, engine, ahead)
+                    missing += compiling
+                    outside = isinstance(group[0].request, _Outside)
+                    if not compiling and free[outside]:
+                        free[outside] -= 1
+                        wanted = group[0].wanted
+                        work = _Work(group, wanted.result() if wanted and not outside else {}, stopped)
+                        running[threads.submit(work, engine)] = work
+                        waiting = [one for one in waiting if one not in group]
+                concurrent.futures.wait([*running, *missing], SECONDS, concurrent.futures.FIRST_COMPLETED)
+                for work in running.values():
+                    if work.said:
+                        (report or work.group[0].report)(*work.said)
+                        work.said = None
+                for future in [future for future in running if future.done()]:
+                    work = running.pop(future)
+                    free[isinstance(work.group[0].request, _Outside)] += 1
+                    try:
+                        answers, seconds = future.result()
+                    except Exception as error:  # it is raised where it was asked for
+                        work.group[0].place.throw(error)
+                        raise
+                    shares = [getattr(one.request, "count", 1) for one in work.group]
+                    ahead.ran(work.programs, sum(shares), seconds)
+                    for one, share in zip(work.group, shares, strict=True):
+                        go_on(one, (answers[_what(one.request)], seconds * share / sum(shares)))
+        finally:
+            stopped.set()
+            for one in begun:
+                with contextlib.suppress(BaseException):
+                    one.place.throw()  # lets go of what it has open
 
 
 def _groups(waiting: Sequence[_UnderWay]) -> list[list[_UnderWay]]:
     """Those whose requests can be answered together, in the order of the first of each."""
     groups: dict[Any, list[_UnderWay]] = {}
-    for one in waiting:
+    for one in sorted(waiting, key=lambda one: one.number):
         key = one.number if isinstance(one.request, _Outside) else one.request.together()
         groups.setdefault(key, []).append(one)
     return list(groups.values())
 
 
-def _ready(
-    groups: Sequence[list[_UnderWay]], engine: ComputingEngine, ahead: Ahead
-) -> tuple[list[_UnderWay], Programs]:
-    """The first group whose programs are compiled, and these; those of all are begun."""
-    programs = [_programs(group, engine) for group in groups]
-    wanted = [ahead.want(own, getattr(g[0].request, "name", "")) for g, own in zip(groups, programs, strict=True)]
-    while True:
-        left = []
-        for group, own, compiled in zip(groups, programs, wanted, strict=True):
-            missing = [program for program in compiled if not program.done()]
-            if not missing:
-                return group, own
-            left += missing
-        ahead.wait(left)
-
-
-def _programs(group: Sequence[_UnderWay], engine: ComputingEngine) -> Programs:
-    """What has to be compiled; nothing where that cannot be told: it goes wrong again where it is run."""
+def _missing(group: Sequence[_UnderWay], engine: ComputingEngine, ahead: Ahead) -> list[Any]:
+    """What has to be waited for until a group's programs can be run; it is begun here."""
     first, requests = group[0], [one.request for one in group]
     if isinstance(first.request, _Outside):
-        return {}
-    if list(map(id, first.asked)) != list(map(id, requests)):
-        try:
-            first.asked, first.programs = requests, engine.programs(_unique(group))
-        except Exception:
-            return {}
-    return first.programs
+        return []
+    if first.wanted is None or list(map(id, first.asked)) != list(map(id, requests)):
+        unique = list({_what(one): one for one in requests}.values())
+        first.asked = requests
+        first.wanted = ahead.want(first.request.name, functools.partial(engine.programs, unique))
+    return ahead.missing(first.wanted)
 
 
-def _unique(group: Sequence[_UnderWay]) -> list[Any]:
-    """The requests of a group. Trainings of one name are one: experiments of a paper share them."""
-    if isinstance(group[0].request, EvaluationRequest):
-        return [one.request for one in group]
-    return list({one.request.name: one.request for one in group}.values())
+def _what(request: Any) -> Any:
+    """Trainings of one name are one: experiments of a paper share them."""
+    return request.name if isinstance(request, TrainingRequest) else id(request)
 
 
-def _answers(group: Sequence[_UnderWay], engine: ComputingEngine, report: Report) -> list[Any]:
-    first = group[0].request
-    if isinstance(first, _Outside):
-        return [engine.outside(first.compute, first.shape)]
-    requests = _unique(group)
-    if isinstance(first, EvaluationRequest):
-        return list(engine.evaluate_all(requests, report))
-    found = dict(zip([request.name for request in requests], engine.train_all(requests, report), strict=True))
-    return [found[one.request.name] for one in group]
+def _joined(waiting: Sequence[_UnderWay], running: Iterable[_Work]) -> list[_UnderWay]:
+    """Those whose training is not under way already; the others wait for that one."""
+    trained = {_what(one.request): work for work in running for one in work.group}
+    for one in waiting:
+        if _what(one.request) in trained:
+            trained[_what(one.request)].group.append(one)
+    return [one for one in waiting if _what(one.request) not in trained]

@@ -239,7 +239,8 @@ def _traced_start(keep: bool) -> Any:
 
 
 @functools.cache
-def _traced_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
+def traced(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
+    """A stretch of a training, traced once for members of the same shapes."""
     return ensemble.once(functools.partial(_advance, loss, observers, best_of))
 
 
@@ -250,7 +251,7 @@ def _compiled_start(keep: bool) -> Any:
 
 @functools.cache
 def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
-    return ensemble.over_members(_traced_advance(loss, observers, best_of))
+    return ensemble.over_members(traced(loss, observers, best_of))
 
 
 class Checkpoint:
@@ -268,15 +269,14 @@ class Checkpoint:
 
 def state_shape(members: Member, best_of: str = "") -> Any:
     """The shapes of one member's state, without computing anything."""
-    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
-    return jax.eval_shape(_traced_start(bool(best_of)), one)
+    return jax.eval_shape(_traced_start(bool(best_of)), ensemble.one_of(members))
 
 
 def shapes(members: Member, loss: Loss, observers: tuple[Observer, ...], best_of: str = "") -> tuple[Any, Any]:
     """Shapes of one member's state and record. Tracing a step takes a while; the program is then not traced again."""
-    one = jax.eval_shape(lambda m: ensemble.unstack(m, 0), members)
+    one = ensemble.one_of(members)
     steps = jax.ShapeDtypeStruct((), jnp.int32)
-    return jax.eval_shape(_traced_advance(loss, observers, best_of), one, state_shape(members, best_of), steps)
+    return jax.eval_shape(traced(loss, observers, best_of), one, state_shape(members, best_of), steps)
 
 
 def lowered(members: Member, count: int, loss: Loss, observers: tuple[Observer, ...], best_of: str) -> list[Any]:

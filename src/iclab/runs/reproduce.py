@@ -9,12 +9,13 @@ import functools
 import importlib.metadata
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from iclab.answers import SCHEMA
@@ -23,7 +24,8 @@ from iclab.authoring.paper import PROFILES, Paper, variants
 from iclab.devices import clock, numerics, prepare_jax
 from iclab.errors import InputError, require
 from iclab.library import library, select
-from iclab.report.figures import draw
+from iclab.papers import PAPERS
+from iclab.report.figures import Drawn, draw, draw_all
 from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
 from iclab.runs import status
@@ -196,13 +198,15 @@ def _draw(
     """Claims, figures, tables and the page, from results and answers alone."""
     entries = []
     sections = {}
+    by_paper = {name: [one for one in statements if one.paper == name] for name in judge.papers}
+    drawn = _drawn(judge, by_paper, results)
+    for place, figure in drawn.items():
+        for kind, content in figure.files().items():
+            store.write(f"figures/{place}.{kind}", content)
     for paper in judge.papers.values():
-        own, control = judge.split(paper.id, results)
-        mine = [statement for statement in statements if statement.paper == paper.id]
-        figures = {name: draw(figure()) for name, figure in judge.figures(mine, own, control).items()}
-        for name, drawn in figures.items():
-            for kind, content in drawn.files().items():
-                store.write(f"figures/{paper.id}/{name}.{kind}", content)
+        own, _ = judge.split(paper.id, results)
+        mine = by_paper[paper.id]
+        figures = {Path(place).name: figure for place, figure in drawn.items() if Path(place).parent.name == paper.id}
         settings = judge.settings[paper.id]
         wanted = dict.fromkeys(statement.table for statement in mine if statement.table)
         tables = {name: paper.tables[name](own, settings) for name in wanted}
@@ -217,6 +221,19 @@ def _draw(
     page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
+
+
+def _drawn(
+    judge: Judge, by_paper: Mapping[str, Sequence[Statement]], results: Mapping[str, xr.Dataset]
+) -> dict[str, Drawn]:
+    """The figures of all papers by "paper/figure". Those of a file can be drawn in this process only: others lack its
+    code.
+    """
+    figures: dict[bool, dict[str, Callable[[], Figure]]] = {True: {}, False: {}}
+    for paper, statements in by_paper.items():
+        found = judge.figures(statements, *judge.split(paper, results))
+        figures[paper in PAPERS] |= {f"{paper}/{name}": figure for name, figure in found.items()}
+    return draw_all(figures[True]) | {place: draw(figure()) for place, figure in figures[False].items()}
 
 
 def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:

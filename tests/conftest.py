@@ -1,6 +1,8 @@
 """Shared by all tests. Shapes in signatures are checked (jaxtyping + beartype), and warnings are errors."""
 
+import functools
 import os
+import pathlib
 import sys
 
 import pytest
@@ -13,10 +15,25 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu
 SHAPED = "ensemble evaluation inference losses models patterns probes prompts randomness statistics training worlds"
 install_import_hook([f"iclab.{name}" for name in SHAPED.split()], "typecheck.check")  # the others are mypy's
 
+import equinox as eqx  # noqa: E402
 import jax  # noqa: E402
+import numpy as np  # noqa: E402
 
 from iclab import cli, devices  # noqa: E402
+from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer  # noqa: E402
+from iclab.models.gpt2 import GPT2  # noqa: E402
+from iclab.models.linear_transformer import LinearTransformer  # noqa: E402
+from iclab.models.mamba import Mamba  # noqa: E402
+from iclab.models.residual_transformer import ResidualTransformer  # noqa: E402
+from iclab.models.softmax_transformer import SoftmaxTransformer  # noqa: E402
+from iclab.worlds.classification import Classification  # noqa: E402
+from iclab.worlds.concepts import Concepts  # noqa: E402
+from iclab.worlds.reasoning import Reasoning  # noqa: E402
 
+WORLDS = Classification, Concepts, Reasoning
+MODELS = (
+    ChainTransformer, SeparateChainTransformer, GPT2, LinearTransformer, Mamba, ResidualTransformer, SoftmaxTransformer
+)  # fmt: skip
 devices.use_all_cores()
 
 
@@ -53,12 +70,36 @@ def computed_run(request, tmp_path_factory, compiled_programs):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def programs_of_one_module():
-    """Compiled programs are let go after each file: each takes a dozen of the 65,530 memory maps that Linux gives a
+def not_too_many_programs():
+    """Compiled programs are let go when there are many: each takes a dozen of the 65,530 memory maps that Linux gives a
     process.
     """
     yield
-    jax.clear_caches()
+    maps = pathlib.Path("/proc/self/maps")
+    if not maps.exists() or len(maps.read_bytes().splitlines()) > 30_000:
+        jax.clear_caches()
+
+
+def _compiled(method):
+    """The method as one program where it is called with numbers: operation by operation, each would be compiled."""
+    program = eqx.filter_jit(method)
+
+    @functools.wraps(method)
+    def called(*arguments):
+        leaves = jax.tree.leaves(arguments)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return method(*arguments)
+        return program(*(np.asarray(one) if isinstance(one, int) else one for one in arguments))
+
+    return called
+
+
+@pytest.fixture(autouse=True, scope="session")
+def worlds_and_models_are_compiled():
+    """As in every training."""
+    for kinds, name in ((WORLDS, "sample"), (MODELS, "__call__")):
+        for kind in kinds:
+            setattr(kind, name, _compiled(getattr(kind, name)))
 
 
 @pytest.fixture

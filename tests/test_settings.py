@@ -107,14 +107,14 @@ def test_grids_of_nested_settings():
 
 
 def test_a_nested_setting_is_swept(tmp_path):
-    changes = {"gpt2.width": "8", "gpt2.steps": "2", "gpt2.prompts": "250", "gpt2.trend_prompts": "250"}
+    changes = {"gpt2.width": "8", "gpt2.steps": "2"}
     out = tmp_path / "sweep"
     swept = iclab.sweep(
-        "mamba-outliers/gpt2-outliers", {"gpt2.depth": "1,2"}, profile="smoke", seeds=1, out=out, changes=changes
+        "nonlinear-icl/gpt2-training", {"gpt2.depth": "1,2"}, profile="smoke", seeds=1, out=out, changes=changes
     )
     assert swept.data.sizes["gpt2.depth"] == 2
     assert not np.allclose(*(swept.data["training_loss"].sel({"gpt2.depth": depth}) for depth in (1, 2)))
-    assert len(swept.select(seed=0, **{"gpt2.depth": 2}).blocks) == 2
+    assert len(swept.select(seed=0, setting="fixed", **{"gpt2.depth": 2}).blocks) == 2
     assert "gpt2.depth" in (out / "results.csv").read_text().splitlines()[0] and (out / "sweep.png").exists()
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 import time
 
 import numpy as np
@@ -70,6 +71,32 @@ def test_experiments_of_a_bench_share_a_training():
     bench = Lab("paper", None, range(2), on_trained=trained.append)
     first, second = side_by_side([lambda asking: experiment("a", asking, bench=bench)] * 2, engine)
     assert engine.seen[0] == ["paper-a"] and len(trained) == 1 and same(first, second)
+
+
+def test_a_training_that_is_under_way_is_not_begun_again():
+    def later(asking):
+        while "paper-a" not in trained_names:
+            asking.outside(lambda: time.sleep(0.01) or np.zeros(1), (1,))
+        return experiment("a", asking, bench=bench)
+
+    class Slow(Counting):
+        def train_all(self, requests, *report):
+            trained_names.extend(request.name for request in requests)
+            time.sleep(0.3)
+            return super().train_all(requests, *report)
+
+    trained, trained_names, engine = [], [], Slow()
+    bench = Lab("paper", None, range(2), on_trained=trained.append)
+    first, second = side_by_side([lambda asking: experiment("a", asking, bench=bench), later], engine)
+    assert trained_names == ["paper-a"] and len(trained) == 1 and same(first, second)
+
+
+def test_how_far_work_is_is_told_in_the_thread_of_the_experiments():
+    said = []
+    side_by_side(
+        [functools.partial(experiment, "a")], ComputingEngine(), lambda *far: said.append(threading.get_ident())
+    )
+    assert said and set(said) == {threading.get_ident()}
 
 
 def test_a_training_is_gone_on_with_in_other_company(monkeypatch):

@@ -382,13 +382,13 @@ def test_the_embedded_model_learns_capitals_in_context_and_starts_again_from_its
     assert all(model.is_one_token(word) for word in labels)
     one = Bench(model, Settings(held_out_prompts=4), ":")
     (task,) = tasks(one, ["country-capital"], WORD_TESTS)
-    queries, targets = task.test[:16], one.targets(task.test[:16])
+    queries, targets = task.test[:8], one.targets(task.test[:8])
     bare = [one.prompt((), query[:1]).tokens for query in queries]
     few = model.ask([p.tokens for p in with_demonstrations(one, task, queries, "test")], targets)
     zero = model.ask(bare, targets)
     assert few.right.mean() >= 0.5 > zero.right.mean()
     vectors, means = extract(one, [task])
-    patched = model.ask(bare, targets, edit=Patch(np.full(16, 16), np.tile(means[0, 16], (16, 1)), replace=True))
+    patched = model.ask(bare, targets, edit=Patch(np.full(8, 16), np.tile(means[0, 16], (8, 1)), replace=True))
     assert np.abs(patched.log_probability - zero.log_probability).min() > 0
     assert np.linalg.norm(vectors["own"][0, 16]) > 1
     asked, read = [], loading._read

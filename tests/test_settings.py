@@ -107,15 +107,15 @@ def test_grids_of_nested_settings():
 
 
 def test_a_nested_setting_is_swept(tmp_path):
-    changes = {"gpt2.width": "8", "gpt2.steps": "2"}
-    out = tmp_path / "sweep"
+    changes = {"gpt2.width": "8", "gpt2.steps": "4"}
+    out, name = tmp_path / "sweep", "gpt2.step_size"
     swept = iclab.sweep(
-        "nonlinear-icl/gpt2-training", {"gpt2.depth": "1,2"}, profile="smoke", seeds=1, out=out, changes=changes
+        "nonlinear-icl/gpt2-training", {name: "0.01,1"}, profile="smoke", seeds=1, out=out, changes=changes
     )
-    assert swept.data.sizes["gpt2.depth"] == 2
-    assert not np.allclose(*(swept.data["training_loss"].sel({"gpt2.depth": depth}) for depth in (1, 2)))
-    assert len(swept.select(seed=0, setting="fixed", **{"gpt2.depth": 2}).blocks) == 2
-    assert "gpt2.depth" in (out / "results.csv").read_text().splitlines()[0] and (out / "sweep.png").exists()
+    assert swept.data.sizes[name] == 2
+    assert not np.allclose(*(swept.data["training_loss"].isel({name: point}) for point in (0, 1)), equal_nan=True)
+    assert swept.trained(**{name: 1.0}).recipes[0].training.step_size == 1.0
+    assert name in (out / "results.csv").read_text().splitlines()[0] and (out / "sweep.png").exists()
 
 
 def test_two_runs_differ_in_a_nested_setting_by_its_name():

@@ -15,6 +15,7 @@ place too far, the rest uniform. For them the trajectory probability (20) is τ 
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import scipy.optimize
@@ -117,6 +118,7 @@ def for_steps(trajectory_probability: float, primacy: float, steps: int, pattern
     return _verified(from_kernel(right, (1 - rho) * right, steps, patterns), tau, rho, outputs=False, condition_1=None)
 
 
+@functools.lru_cache(maxsize=64)  # a search of a second
 def for_outputs(
     output_probability: float, output_primacy: float, steps: int, patterns: int, *, condition_1: bool = True
 ) -> np.ndarray:

@@ -120,7 +120,6 @@ def step_matrices(s: Settings, tau: float | None = None, rho: float | None = Non
     return for_steps(tau or s.trajectory_probability, rho or s.primacy, s.reasoning_steps, s.test_patterns)
 
 
-@functools.lru_cache(maxsize=64)
 def output_matrices(s: Settings, tau: float, rho: float, condition_1: bool = True) -> np.ndarray:
     """A_k whose product has these τ_o and ρ_o."""
     return for_outputs(tau, rho, s.reasoning_steps, s.test_patterns, condition_1=condition_1)

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import pathlib
 import sys
 
 import pytest
@@ -19,7 +18,7 @@ import equinox as eqx  # noqa: E402
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
-from iclab import cli, devices  # noqa: E402
+from iclab import cli, devices, memory  # noqa: E402
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer  # noqa: E402
 from iclab.models.gpt2 import GPT2  # noqa: E402
 from iclab.models.linear_transformer import LinearTransformer  # noqa: E402
@@ -71,12 +70,9 @@ def computed_run(request, tmp_path_factory, compiled_programs):
 
 @pytest.fixture(autouse=True, scope="module")
 def not_too_many_programs():
-    """Compiled programs are let go when there are many: each takes a dozen of the 65,530 memory maps that Linux gives a
-    process.
-    """
+    """Compiled programs are let go when there are many."""
     yield
-    maps = pathlib.Path("/proc/self/maps")
-    if not maps.exists() or len(maps.read_bytes().splitlines()) > 30_000:
+    if memory.crowded():
         jax.clear_caches()
 
 

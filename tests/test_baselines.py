@@ -1,9 +1,34 @@
 import jax
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 import small
-from iclab.baselines import BASELINES, baseline_errors, contexts, predict
+from iclab.baselines import BASELINES, baseline_errors, contexts
+
+LEARNERS = {
+    "logistic": lambda count: LogisticRegression(max_iter=1000, tol=1e-8),
+    "SVM linear": lambda count: SVC(kernel="linear"),
+    "SVM Gaussian": lambda count: SVC(kernel="rbf"),
+    "1-NN": lambda count: KNeighborsClassifier(1),
+    "3-NN": lambda count: KNeighborsClassifier(min(3, count)),
+}
+
+
+def predict(name, inputs, labels, query):
+    return BASELINES[name](inputs[None], labels[None], query[None])[0]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_answers_as_scikit_learn_does(name):
+    inputs, labels, _ = contexts(small.world(), jax.random.key(1), 100)
+    for length in (2, 5, 10):
+        answers = BASELINES[name](inputs[:, :length], labels[:, :length], inputs[:, -1])
+        for x, y, query, answer in zip(inputs[:, :length], labels[:, :length], inputs[:, -1], answers, strict=True):
+            if np.ptp(y):
+                assert answer == LEARNERS[name](length).fit(x, y).predict(query[None])[0]
 
 
 @pytest.mark.parametrize("name", BASELINES)

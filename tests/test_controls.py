@@ -197,7 +197,8 @@ def test_without_results_of_untrained_models_there_is_no_control(judged):
     paper = user_paper("controlled", TEXT)
     judge = Judge({"controlled": paper}, {"controlled": paper.settings["quick"]})
     trained = {name: data for name, data in run.results.items() if not name.startswith("control/")}
-    entry = judge(paper.statements(paper.settings["quick"])[1], trained)
+    statement = paper.statements(paper.settings["quick"])[1]
+    entry = judge.entry(statement, judge(statement, trained))
     assert entry["answer"] == "holds" and entry["readings"][0]["parts"][0]["control"] is None
 
 

@@ -5,10 +5,12 @@ import os
 import threading
 import time
 
+import jax
 import numpy as np
 import pytest
 
 import small
+from iclab import memory
 from iclab.engine import ComputingEngine
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe
@@ -55,6 +57,16 @@ def test_requests_that_agree_are_answered_as_one_and_have_the_numbers_that_they_
     assert engine.seen == [["paper-a", "paper-b"], ["paper-a/test", "paper-b/test"]]
     for task, found in zip(tasks, together, strict=True):
         assert same(found, task(ComputingEngine()))
+
+
+def test_programs_are_let_go_when_there_are_too_many_and_the_numbers_stay(monkeypatch):
+    tasks = [functools.partial(experiment, name, step_size=size) for name, size in (("a", 1.0), ("b", 0.5))]
+    before = side_by_side(tasks, ComputingEngine(), at_once=1)
+    cleared = []
+    monkeypatch.setattr(memory, "crowded", lambda: True)
+    monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
+    after = side_by_side(tasks, ComputingEngine(), at_once=1)
+    assert len(cleared) >= 3 and all(map(same, before, after))
 
 
 def test_of_untrained_models_nothing_is_kept():

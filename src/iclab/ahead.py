@@ -9,7 +9,7 @@ import dataclasses
 import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -38,13 +38,13 @@ class Ahead:
     Tracing is Python, and more than one thread of it would only stand in the way of the work itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, programs: dict[Any, Program] | None = None) -> None:
         cores = os.cpu_count() or 1
         threads = max(1, cores // 2) if jax.default_backend() == "cpu" else min(cores, GPU_THREADS)
         self._tracing = concurrent.futures.ThreadPoolExecutor(1, "tracing")
         self._compiling = concurrent.futures.ThreadPoolExecutor(threads, "compiling")
         self._compiled: dict[Any, concurrent.futures.Future[None]] = {}
-        self.programs: dict[Any, Program] = {}
+        self.programs: dict[Any, Program] = {} if programs is None else programs
 
     def __enter__(self) -> Ahead:
         return self
@@ -65,7 +65,7 @@ class Ahead:
         with contextlib.suppress(Exception):
             programs = plan()
         for key in programs.keys() - self._compiled.keys():
-            self.programs[key] = Program(name, key[0])
+            self.programs.setdefault(key, Program(name, key[0]))
             began, lowered = time.perf_counter(), []
             with contextlib.suppress(Exception):
                 lowered = programs[key]()
@@ -86,6 +86,15 @@ class Ahead:
                 one.compile()
         self.programs[key].compiling += time.perf_counter() - began
 
+    def forget(self) -> None:
+        """Let all programs go, when those that are being compiled are there; what is wanted again is read from the
+        cache on disk.
+        """
+        self._tracing.submit(lambda: None).result()
+        concurrent.futures.wait(self._compiled.values())
+        self._compiled.clear()
+        jax.clear_caches()
+
     def ran(self, programs: Programs, members: int, seconds: float) -> None:
         """These programs have run for so many members."""
         for key in programs:
@@ -93,13 +102,12 @@ class Ahead:
             one.runs, one.members = one.runs + 1, one.members + members // len(programs)
             one.running += seconds / len(programs)
 
-    def table(self) -> str:
-        """All programs as CSV, those that took longest first."""
-        text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow([field.name for field in dataclasses.fields(Program)])
-        for one in sorted(tuple(self.programs.values()), key=lambda program: -program.compiling - program.running):
-            rows.writerow(
-                [round(value, 3) if isinstance(value, float) else value for value in dataclasses.astuple(one)]
-            )
-        return text.getvalue()
+
+def table(programs: Mapping[Any, Program]) -> str:
+    """All programs as CSV, those that took longest first."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([field.name for field in dataclasses.fields(Program)])
+    for one in sorted(programs.values(), key=lambda program: -program.compiling - program.running):
+        rows.writerow([round(value, 3) if isinstance(value, float) else value for value in dataclasses.astuple(one)])
+    return text.getvalue()

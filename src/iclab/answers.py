@@ -14,7 +14,8 @@ cannot fail.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ from iclab.errors import InputError, in_words, require
 from iclab.expressions import Expression, Results, require_labels
 from iclab.kinds import Finding, Outcome, Rule, describe
 from iclab.statements import Part, Reading, Statement
-from iclab.statistics import unit_of
+from iclab.statistics import LEVEL, at_level, unit_of
 from iclab.tallies import Answer
 from iclab.theorems import Theorem
 
 SCHEMA = 2  # of claims.json
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,16 +52,32 @@ class Judged:
         """So do untrained ones."""
         return self.control is not None and self.control.outcome is Outcome.holds
 
+    @property
+    def settled(self) -> bool:
+        """More seeds would not change it, as far as can be told; where it holds, it is clear too whether untrained
+        models pass.
+        """
+        unclear = self.control is not None and self.control.outcome is Outcome.open and not self.control.settled
+        return self.finding.settled and not (self.holds and unclear)
+
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer."""
+    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer; and the level of the
+    intervals behind it.
+    """
 
     reading: Reading
     parts: tuple[Judged, ...]
     theorem: Theorem | None
     answer: Answer
     words: str
+    level: float
+
+    @property
+    def settled(self) -> bool:
+        """More seeds would not change the answer, as far as can be told."""
+        return all(judged.settled for judged in self.parts)
 
     @property
     def also_untrained(self) -> bool:
@@ -85,12 +103,35 @@ def judge(
     *,
     attempted: bool = True,
 ) -> dict[str, Any]:
-    """The statement's entry in claims.json, without what only the run knows (profile, settings, seconds).
+    """The statement's entry in claims.json, from all results at once."""
+    return entry(statement, read(statement, results, control, hypotheses), attempted=attempted)
 
-    `control` are the same results of untrained models. With `attempted=False` (the smoke profile) numbers are given,
-    but no answer.
+
+def read(
+    statement: Statement,
+    results: Results,
+    control: Results | None = None,
+    hypotheses: Hypotheses = no_hypotheses,
+    *,
+    level: float = LEVEL,
+    before: Mapping[str, Read] = NOTHING,
+) -> tuple[Read, ...]:
+    """Every reading of the statement. `control` are the same results of untrained models; `level` is that of the
+    intervals; readings that were settled `before`, by name, stay as they are.
     """
-    reads = tuple(_read(statement, reading, results, control, hypotheses) for reading in statement.readings)
+    with at_level(level):
+        return tuple(
+            before[reading.name]
+            if reading.name in before and before[reading.name].settled
+            else _read(statement, reading, results, control, hypotheses, level)
+            for reading in statement.readings
+        )
+
+
+def entry(statement: Statement, reads: Sequence[Read], *, attempted: bool = True) -> dict[str, Any]:
+    """The statement in claims.json, without what only the run knows (profile, settings, seconds). With
+    `attempted=False` (the smoke profile) numbers are given, but no answer.
+    """
     answer, words = combine(reads)
     passes = [read.reading.name for read in reads if read.also_untrained]
     return {
@@ -130,13 +171,18 @@ def combine(reads: Sequence[Read]) -> tuple[Answer, str]:
 
 
 def _read(
-    statement: Statement, reading: Reading, results: Results, control: Results | None, hypotheses: Hypotheses
+    statement: Statement,
+    reading: Reading,
+    results: Results,
+    control: Results | None,
+    hypotheses: Hypotheses,
+    level: float,
 ) -> Read:
     parts = tuple(_judged(statement, part, reading, results, control) for part in statement.asked(reading))
     require(bool(parts), f"{statement.id}: no part belongs to the reading {reading.name!r}.")
     theorem = hypotheses(statement.hypotheses or statement.name, reading)
     answer, words = answer_of(parts, theorem, architecture=bool(statement.architecture))
-    return Read(reading, parts, theorem, answer, words)
+    return Read(reading, parts, theorem, answer, words, level)
 
 
 def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture: bool) -> tuple[Answer, str]:
@@ -193,7 +239,7 @@ def _judged(statement: Statement, part: Part, reading: Reading, results: Results
         finding = dataclasses.replace(finding, words=f"{finding.words} ({diverged})")
     if part.unsettled and reading.name in (part.unsettled_in or (reading.name,)):
         words = f"open: {part.unsettled} (here {finding.words})"
-        finding = dataclasses.replace(finding, outcome=Outcome.open, words=words)
+        finding = dataclasses.replace(finding, outcome=Outcome.open, words=words, settled=True)
     untrained = None
     if control is not None:
         values = _values(statement, part.name, part.statistic, part.rule, reading, control)
@@ -275,6 +321,7 @@ def _reading_entry(read: Read, attempted: bool) -> dict[str, Any]:
         "changes": dict(read.reading.changes),
         "answer": str(read.answer) if attempted else str(Answer.not_asked),
         "words": read.words if attempted else "",
+        "level": round(read.level, 6),
         "hypotheses": _hypotheses(read.theorem),
         "parts": [_part_entry(judged, attempted) for judged in read.parts],
     }

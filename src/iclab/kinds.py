@@ -30,6 +30,7 @@ from iclab.statistics import Interval, estimator, unit_of
 
 KINDS = ("identity", "value", "order", "bound", "rate", "sufficiency", "existence")
 EVERYWHERE = (-np.inf, np.inf)
+FEW = "too few"
 
 
 class Outcome(enum.StrEnum):
@@ -45,7 +46,8 @@ class Outcome(enum.StrEnum):
 class Finding:
     """What was found: the outcome, in words, the interval that decided, and the numbers per seed behind it.
 
-    `details` are what is worth reporting beside it: a constant c, a predicted exponent, how far sizes reach.
+    `details` are what is worth reporting beside it: a constant c, a predicted exponent, how far sizes reach. `settled`
+    is False where more seeds could tell: there are too few, all of them agree, or the interval crosses the rule.
     """
 
     outcome: Outcome
@@ -54,6 +56,7 @@ class Finding:
     values: tuple[float, ...]
     unit: str = "seed"
     details: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    settled: bool = True
 
 
 @runtime_checkable
@@ -102,7 +105,7 @@ class Range:
         >>> below(0.01).judge(xr.DataArray([0.002, 0.003, 0.001], dims="seed")).words
         'holds: 0.002 [-0.000484, 0.00448]'
         """
-        return _against(values, bounds, self.low, self.high)
+        return _against(values, bounds, self.low, self.high, exact=self.kind == "identity")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,17 +155,23 @@ class Bound:
         return dataclasses.replace(found, outcome=Outcome.open, words=words, details=details)
 
 
-def _against(values: xr.DataArray, bounds: tuple[float, float], low: float, high: float) -> Finding:
-    """One number per seed against a range."""
+def _against(
+    values: xr.DataArray, bounds: tuple[float, float], low: float, high: float, *, exact: bool = False
+) -> Finding:
+    """One number per seed against a range. Where all seeds agree, an interval without a width says nothing about how
+    often another value occurs; for what is `exact` it does.
+    """
     unit = unit_of(values)
     found = estimator(unit)(values.values, bounds)
     numbers = tuple(float(value) for value in values.values)
     undecided = _undecided(values, found)
     if undecided:
-        return Finding(Outcome.open, f"open: {undecided}", found, numbers, unit)
+        return Finding(Outcome.open, f"open: {undecided}", found, numbers, unit, settled=not undecided.startswith(FEW))
     outcome = compared(found, low, high)
     across = " crosses the rule" if outcome is Outcome.open else ""
-    return Finding(outcome, f"{outcome}: {in_numbers(found)}{across}", found, numbers, unit)
+    words = f"{outcome}: {in_numbers(found)}{across}"
+    settled = outcome is not Outcome.open and (exact or found.low < found.high)
+    return Finding(outcome, words, found, numbers, unit, settled=settled)
 
 
 def _undecided(values: xr.DataArray, found: Interval) -> str:
@@ -173,7 +182,7 @@ def _undecided(values: xr.DataArray, found: Interval) -> str:
         return f"never reached by {never} of {values.size} {unit}"
     if found.seeds == 0:
         return f"no {unit[:-1]} has a number"
-    return f"too few {unit}" if not (np.isfinite(found.low) and np.isfinite(found.high)) else ""
+    return f"{FEW} {unit}" if not (np.isfinite(found.low) and np.isfinite(found.high)) else ""
 
 
 def compared(found: Interval, low: float, high: float) -> Outcome:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,6 +16,17 @@ import numpy as np
 from jax.extend.core import Literal
 
 SHARE = 0.35  # of a device's memory that one program may take: two of them are under way on a GPU
+
+
+def crowded() -> bool:
+    """Whether compiled programs have taken half of the memory maps that Linux gives a process (65,530 as a rule): each
+    takes some hundreds, and when there are none left the compiler ends the process.
+    """
+    try:
+        most = int(Path("/proc/sys/vm/max_map_count").read_text())
+        return Path("/proc/self/maps").read_bytes().count(b"\n") > most // 2
+    except (OSError, ValueError):  # another system
+        return False
 
 
 def bytes_of(tree: Any) -> int:

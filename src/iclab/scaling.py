@@ -98,8 +98,9 @@ class Scaling:
         details = {"predicted": self.exponent, "sizes": float(len(sizes)), "factor": factor}
         nothing = Interval(np.nan, np.nan, np.nan, 0, values.sizes["seed"])
         if values.sizes["seed"] < 2:
-            words = "too few seeds" if values.sizes["seed"] else "no seed has a number"
-            return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details)
+            some = values.sizes["seed"] > 0
+            words = "too few seeds" if some else "no seed has a number"
+            return Finding(Outcome.open, f"open: {words}", nothing, (), "seed", details, settled=not some)
         if reached < max(2, min(FEW_SIZES, len(sizes))):
             words = f"open: reached at {reached} of {len(sizes)} values of {self.symbol} only"
             return Finding(Outcome.open, words if reached else "open: never reached", nothing, (), "seed", details)
@@ -116,7 +117,8 @@ class Scaling:
         if outcome is Outcome.fails and self.side != "both":
             outcome = Outcome.fails_in_scaling
         details["loose"] = float(outcome is Outcome.holds and abs(found.measured - self.exponent) > self.tolerance)
-        return Finding(outcome, self._words(outcome, found, details), found, numbers, "seed", details)
+        words = self._words(outcome, found, details)
+        return Finding(outcome, words, found, numbers, "seed", details, settled=outcome is not Outcome.open)
 
     def _words(self, outcome: Outcome, found: Interval, details: Mapping[str, float]) -> str:
         against = f"exponent {in_numbers(found)} in {self.symbol} against {self.exponent:.3g}"
@@ -156,7 +158,8 @@ class Scaling:
         words = f"{outcome}: {fit} explains {in_numbers(explained)} of the variance"
         if linear is not Outcome.fails:
             words = f"{words}, the best power of {self.symbol} is {in_numbers(found)}"
-        return Finding(outcome, words, found, tuple(float(power) for power in powers), "seed", details)
+        numbers, settled = tuple(float(power) for power in powers), outcome is not Outcome.open
+        return Finding(outcome, words, found, numbers, "seed", details, settled=settled)
 
 
 def _explained(power: np.ndarray, row: np.ndarray) -> tuple[float, float, float]:

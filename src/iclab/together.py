@@ -20,7 +20,8 @@ import greenlet
 import jax
 import numpy as np
 
-from iclab.ahead import Ahead, Wanted
+from iclab import memory
+from iclab.ahead import Ahead, Program, Wanted
 from iclab.devices import on_the_host
 from iclab.engine import ComputingEngine, EvaluationRequest, Programs, Report, TrainingRequest, silent
 from iclab.training import State
@@ -121,13 +122,13 @@ def side_by_side(
     report: Report | None = None,
     *,
     at_once: int | None = None,
-    note: Callable[[Ahead], object] = lambda ahead: None,
+    programs: dict[Any, Program] | None = None,
 ) -> list[Result]:
     """Run the experiments, each with an engine of its own; `engine` computes. The first error ends all of them.
 
     Experiments run in this thread; what they ask for is computed beside them, and what is not compiled beside that.
-    `report` is told how far the work is instead of the reports of the single requests; `note` is shown in the end which
-    programs were compiled and run.
+    `report` is told how far the work is instead of the reports of the single requests; what was compiled and run is
+    noted in `programs`.
     """
     most = at_once or AT_ONCE.get(jax.default_backend(), 64)
     results: dict[int, Result] = {}
@@ -136,6 +137,7 @@ def side_by_side(
     running: dict[concurrent.futures.Future[tuple[dict[Any, Any], float]], _Work] = {}
     fresh = enumerate(experiments)
     stopped = threading.Event()
+    full = False  # of programs: what is under way is finished, then they are let go
     free = {False: COMPUTING.get(jax.default_backend(), 2), True: 1}  # places for work, by whether it is outside
 
     def go_on(one: _UnderWay, answer: Any) -> None:
@@ -149,7 +151,7 @@ def side_by_side(
 
     with (
         on_the_host(),
-        Ahead() as ahead,
+        Ahead(programs) as ahead,
         concurrent.futures.ThreadPoolExecutor(sum(free.values()), "computing") as threads,
     ):
         try:
@@ -160,11 +162,15 @@ def side_by_side(
                     go_on(begun[-1], Asking())
                     under_way += not begun[-1].place.dead
                 if not waiting and not running:
-                    note(ahead)
                     return [results[number] for number in sorted(results)]
                 missing: list[concurrent.futures.Future[Any]] = []
                 waiting = _joined(waiting, running.values())
-                for group in _groups(waiting):
+                if full and not running:
+                    ahead.forget()
+                    full = False
+                    for one in waiting:
+                        one.wanted = None
+                for group in _groups(waiting) if not full else ():
                     compiling = _missing(group, engine, ahead)
                     missing += compiling
                     outside = isinstance(group[0].request, _Outside)
@@ -187,6 +193,7 @@ def side_by_side(
                     except Exception as error:  # it is raised where it was asked for
                         work.group[0].place.throw(error)
                         raise
+                    full = full or memory.crowded()
                     shares = [getattr(one.request, "count", 1) for one in work.group]
                     ahead.ran(work.programs, sum(shares), seconds)
                     for one, share in zip(work.group, shares, strict=True):

@@ -80,6 +80,9 @@ def reproduce(
     only: Annotated[str, tyro.conf.arg(metavar="GROUP")] = "",
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
     seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
+    until_decided: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    most_seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
+    minutes: Annotated[float | None, tyro.conf.arg(metavar="M")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
@@ -89,7 +92,7 @@ def reproduce(
     """Train, test and answer statements; write figures and a page.
 
     With no ids: all papers, most of an hour on two cores; with a .py file of yours: its statements.
-    `iclab reproduce nonlinear-icl/fig3a --seeds 16` runs one figure with more seeds;
+    `iclab reproduce nonlinear-icl/fig3a --most-seeds 32` adds seeds to one figure until its answer is clear;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
     The same command with the same --out continues an interrupted run.
 
@@ -100,7 +103,11 @@ def reproduce(
         only: Only one group of statements: papers (what is in them), theorems, figures, or beyond (the same questions
             to a deep model, and other questions of ours).
         profile: smoke (seconds: the code path, no answers), quick (minutes on a laptop), paper (many seeds; a GPU).
-        seeds: Training seeds per setting; the profile's own number if not given.
+        seeds: Training seeds per setting, all of them for every statement.
+        until_decided: Begin with four seeds and add more only for statements that are still open; the quick profile
+            does so unless --seeds is given. Answers are as safe as with a number of seeds that is fixed before.
+        most_seeds: With so many seeds at most; the profile's own number if not given. Implies --until-decided.
+        minutes: Add no more seeds after so many minutes. Implies --until-decided.
         out: Folder for the results; a new one named after the time if not given.
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
@@ -108,14 +115,18 @@ def reproduce(
         profile_time: Also print which programs took longest to compile and to run (all are in programs.csv).
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
+    from iclab.errors import require
     from iclab.runs import reproduce as running
     from iclab.runs.cluster import connect
     from iclab.runs.options import pairs, whole
 
+    sparing = until_decided or most_seeds is not None or minutes is not None
+    require(seeds is None or not sparing, "--seeds is a number for all statements; --most-seeds N ends adding more.")
+    count = whole("--seeds", seeds) if seeds is not None else whole("--most-seeds", most_seeds)
     with connect(cluster, say) as (executor, _):
         run = running.reproduce(
-            *ids, only=only, profile=profile, seeds=whole("--seeds", seeds), out=out, changes=pairs("--set", changes),
-            save_models=save_models, executor=executor, console=OUT,
+            *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None, minutes=minutes, out=out,
+            changes=pairs("--set", changes), save_models=save_models, executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
     if profile_time:

@@ -114,7 +114,8 @@ def command(identity: Mapping[str, Any], *ids: str) -> str:
     """The command that makes this again; what comes from a user's file is asked for by the file."""
     files = identity.get("files", ())
     named = [re.sub(rf"^({'|'.join(map(re.escape, files))})(?=/|$)", r"\1.py", name) if files else name for name in ids]
-    words = ["iclab", "reproduce", *named, "--profile", str(identity["profile"]), "--seeds", str(identity["seeds"])]
+    option = "--most-seeds" if len(identity.get("looks", ())) > 1 else "--seeds"
+    words = ["iclab", "reproduce", *named, "--profile", str(identity["profile"]), option, str(identity["seeds"])]
     for name, value in identity.get("changes", {}).items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
 
-from iclab.ahead import Ahead
-from iclab.authoring.paper import Experiment, Paper
+from iclab.ahead import table
+from iclab.authoring.paper import Paper
 from iclab.engine import ComputingEngine
 from iclab.experiments import Lab, NoSeedsError
 from iclab.library import paper_from
@@ -31,7 +32,7 @@ class Job:
 
     `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings,
     and what a reading with settings of its own changes; `variant` is that reading's name. With `control` the
-    experiments are asked of untrained models too.
+    experiments are asked of untrained models too. Seeds that do not begin at 0 are added to results that are there.
     """
 
     paper: str
@@ -65,147 +66,195 @@ class Job:
     @property
     def cost(self) -> float:
         """Its rough share of the time."""
-        return sum(self.source.experiments[name].cost for name in self.experiments)
+        return sum(self.cost_of(name) for name in self.experiments)
 
-    def result(self, experiment: str) -> str:
-        """Under which name an experiment's results are kept."""
-        return f"{self.paper}/{experiment}{f'@{self.variant}' if self.variant else ''}"
+    def cost_of(self, experiment: str) -> float:
+        """That of one of its experiments."""
+        return self.source.experiments[experiment].cost * len(self.seeds)
 
     def lab(self, **more: Any) -> Lab:
-        """The bench on which its experiments run."""
-        return Lab(self.paper, self.settings, self.seeds, label=f"{self.variant}@" if self.variant else "", **more)
+        """The bench on which its experiments run. Its label names what is kept, not what is drawn."""
+        later = f"from-{self.seeds[0]}@" if self.seeds[0] else ""
+        return Lab(
+            self.paper, self.settings, self.seeds, label=f"{self.variant}@{later}" if self.variant else later, **more
+        )
+
+    def places(self, experiment: str) -> list[str]:
+        """Under which names an experiment's results are kept: of trained models, and where it is a control of
+        untrained ones.
+        """
+        plain = f"{self.paper}/{experiment}{f'@{self.variant}' if self.variant else ''}"
+        return [plain, *([f"{CONTROL}{plain}"] if self.control else [])]
 
 
 PROGRAMS = "programs.csv"  # what was compiled and run, and how long that took
 CONTROL = "control/"  # begins the names of results of untrained models
+BLOCKS = "blocks"  # the attribute of a result that says in which blocks its seeds were computed
+TOTALS = {"seconds": float, "diverged": int, "members": int}
 
 
-def run_here(jobs: Sequence[Job], store: Store, progress: RunProgress) -> dict[str, xr.Dataset]:
+def run(
+    jobs: Sequence[Job], store: Store, progress: RunProgress, executor: concurrent.futures.Executor | None = None
+) -> dict[str, xr.Dataset]:
     """Every experiment's dataset by "paper/experiment", and those of untrained models by "control/paper/experiment".
 
-    What the store has is not run again; trainings are checkpointed. Experiments of all papers run side by side.
+    What the store has is not run again. Here, trainings are checkpointed, and experiments of all papers run side by
+    side; on an executor, every seed of every job is a piece of work of its own.
     """
     results: dict[str, xr.Dataset] = {}
+    earlier: dict[str, xr.Dataset] = {}
+    left = []
+    whole = store.models_are_whole()
+    for job in jobs:
+        wanted = []
+        for name in job.experiments:
+            places = job.places(name)
+            kept = {place: data for place in places if (data := store.load_result(place)) is not None}
+            there = {place: cut(data, job.seeds[-1] + 1) for place, data in kept.items() if asked(data) > job.seeds[-1]}
+            earlier |= kept
+            if len(there) == len(places) and (whole or not job.save_models):
+                results |= there
+                progress.skip(places[0], job.cost_of(name), there)
+            else:
+                wanted.append(name)
+        if wanted:
+            left.append(dataclasses.replace(job, experiments=tuple(wanted)))
+
+    def finish(job: Job, name: str, found: Mapping[str, xr.Dataset], note: str) -> None:
+        """Keep an experiment's results, together with those of the seeds before."""
+        for place in job.places(name):
+            before = [cut(earlier[place], job.seeds[0])] if place in earlier and job.seeds[0] else []
+            parts = [*before, *([found[place]] if place in found else [])]
+            if parts:
+                blocks = [*blocks_of(before), (job.seeds[-1] + 1, *(_totals(parts[len(before) :])))]
+                results[place] = joined(parts, job.source).assign_attrs({BLOCKS: json.dumps(blocks)})
+                store.save_result(place, results[place], float(results[place].attrs["seconds"]))
+        progress.end(job.places(name)[0], note, {p: results[p] for p in job.places(name) if p in results})
+
+    if executor is None:
+        _here(left, store, progress, finish)
+    else:
+        _elsewhere(left, store, progress, finish, executor, whole)
+    return results
+
+
+Finish = Callable[[Job, str, Mapping[str, xr.Dataset], str], None]
+
+
+def asked(data: xr.Dataset) -> int:
+    """Up to which seed, not included, a result was asked for; some experiments take fewer."""
+    return max((int(block[0]) for block in blocks_of([data])), default=0)
+
+
+def blocks_of(parts: Sequence[xr.Dataset]) -> list[tuple[Any, ...]]:
+    """The blocks in which the seeds of results were computed: up to which seed, and what each took."""
+    return [tuple(block) for data in parts for block in json.loads(data.attrs.get(BLOCKS, "[]"))]
+
+
+def cut(data: xr.Dataset, seeds: int) -> xr.Dataset:
+    """A result as it was when only the first of its seeds had been asked for."""
+    if asked(data) <= seeds:
+        return data
+    blocks = [block for block in blocks_of([data]) if block[0] <= seeds]
+    totals = {name: sum(block[1 + number] for block in blocks) for number, name in enumerate(TOTALS)}
+    return data.sel(seed=data["seed"] < seeds).assign_attrs({**totals, BLOCKS: json.dumps(blocks)})
+
+
+def _totals(parts: Sequence[xr.Dataset]) -> list[float]:
+    return [kind(sum(part.attrs[name] for part in parts)) for name, kind in TOTALS.items()]
+
+
+def joined(parts: Sequence[xr.Dataset], source: Paper) -> xr.Dataset:
+    """Results of several seeds along these, with the sums of what they took."""
+    both = parts[0]
+    if source.unit == "seed" and len(parts) > 1:
+        both = xr.concat(parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop")
+    return both.assign_attrs(dict(zip(TOTALS, _totals(parts), strict=True)))
+
+
+def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, finish: Finish) -> None:
     tasks = []
     for job in jobs:
         save = store.save_models if job.save_models else lambda trained: None
         benches = job.lab(on_trained=save), job.lab(untrained=True)
-        for name in job.experiments:
-            label, cost = job.result(name), job.source.experiments[name].cost
-            wanted = [label, *([f"{CONTROL}{label}"] if job.control else [])]
-            kept = {place: data for place in wanted if (data := store.load_result(place)) is not None}
-            if job.save_models and not store.models_are_whole():
-                kept = {}
-            results |= kept
-            if len(kept) == len(wanted):
-                progress.skip(label, cost, kept)
-            else:
-                tasks.append(functools.partial(_run, job, name, benches, kept, store, progress))
+        tasks += [functools.partial(_one, job, name, benches, progress, finish) for name in job.experiments]
 
-    def note(ahead: Ahead) -> None:
-        if ahead.programs:  # a run that is only read again keeps the table of the time it was computed
-            store.write(PROGRAMS, ahead.table().encode())
-
-    for found in side_by_side(tasks, ComputingEngine(store.checkpoint), note=note):
-        results |= found
-    return results
+    side_by_side(tasks, ComputingEngine(store.checkpoint), programs=progress.programs)
+    if progress.programs:  # a run that is only read again keeps the table of the time it was computed
+        store.write(PROGRAMS, table(progress.programs).encode())
 
 
-def _run(
-    job: Job,
-    name: str,
-    benches: tuple[Lab, Lab],
-    kept: Mapping[str, xr.Dataset],
-    store: Store,
-    progress: RunProgress,
-    engine: Asking,
+def _one(job: Job, name: str, benches: tuple[Lab, Lab], progress: RunProgress, finish: Finish, engine: Asking) -> None:
+    label = job.places(name)[0]
+    progress.begin(label, job.cost_of(name))
+    found = _computed(job, name, benches, engine, functools.partial(progress.update, label))
+    finish(job, name, found, duration(engine.seconds()))
+
+
+def _computed(
+    job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking, report: Callable[[str, float], None]
 ) -> dict[str, xr.Dataset]:
-    """One experiment: with trained models, and where it is wanted with untrained ones."""
-    experiment, label = job.source.experiments[name], job.result(name)
-    progress.begin(label, experiment.cost)
-    found = dict(kept)
-    lab, untrained = (bench.asking(engine, functools.partial(progress.update, label)) for bench in benches)
-    for place, bench in {label: lab, **({f"{CONTROL}{label}": untrained} if job.control else {})}.items():
-        if place not in found:
-            found[place] = timed(experiment, bench, engine)
-            store.save_result(place, found[place], float(found[place].attrs["seconds"]))
-        untrained.replay(lab.computed_outside)
-    progress.end(label, duration(engine.seconds()), found)
+    """One experiment: with trained models, and where it is wanted with untrained ones. Nothing if it is for the first
+    few seeds only.
+    """
+    found: dict[str, xr.Dataset] = {}
+    trained, untrained = (bench.asking(engine, report) for bench in benches)
+    try:
+        for place, lab in zip(job.places(name), (trained, untrained), strict=False):
+            before = engine.seconds()
+            data = job.source.experiments[name].run(lab)
+            diverged, members = lab.diverged()
+            found[place] = data.assign_attrs(seconds=engine.seconds() - before, diverged=diverged, members=members)
+            untrained.replay(trained.computed_outside)
+    except NoSeedsError:
+        return {}
     return found
 
 
-def timed(experiment: Experiment, lab: Lab, engine: Asking) -> xr.Dataset:
-    """An experiment's dataset, with the seconds that it took, and how many of its trainings diverged."""
-    before = engine.seconds()
-    data = experiment.run(lab)
-    diverged, members = lab.diverged()
-    return data.assign_attrs(seconds=engine.seconds() - before, diverged=diverged, members=members)
+def _elsewhere(
+    jobs: Sequence[Job],
+    store: Store,
+    progress: RunProgress,
+    finish: Finish,
+    executor: concurrent.futures.Executor,
+    models_are_whole: bool,
+) -> None:
+    """Every seed of every job as one piece of work for the executor. Finished pieces are kept."""
+    pieces = {f"{job.label}-seed-{seed}": (job, seed) for job in jobs for seed in job.seeds}
+    found: dict[str, dict[str, xr.Dataset]] = {}
 
-
-def run_elsewhere(
-    jobs: Sequence[Job], store: Store, progress: RunProgress, executor: concurrent.futures.Executor
-) -> dict[str, xr.Dataset]:
-    """The same, every seed of every paper as one piece of work for the executor. Finished pieces are kept."""
-    single = {f"{job.label}-seed-{seed}": dataclasses.replace(job, seeds=(seed,)) for job in jobs for seed in job.seeds}
-    costs = {f"{job.label}-seed-{seed}": job.cost / len(job.seeds) for job in jobs for seed in job.seeds}
-    pieces: dict[str, dict[str, xr.Dataset]] = {}
-    results: dict[str, xr.Dataset] = {}
-    left = {job.label: len(job.seeds) for job in jobs}
-    by_label = {job.label: job for job in jobs}
-    models_whole = store.models_are_whole()
-
-    def arrived(piece: str, found: dict[str, xr.Dataset]) -> None:
-        """Keep a piece; with the last seed of its job the job's experiments are whole, and statements are judged."""
-        pieces[piece] = found
-        job = by_label[single[piece].label]
-        left[job.label] -= 1
-        if not left[job.label]:
-            own = _joined(job, [pieces[f"{job.label}-seed-{seed}"] for seed in job.seeds], store)
-            results.update(own)
+    def arrived(piece: str) -> None:
+        """With the last seed of its job the job's experiments are whole."""
+        job, _ = pieces[piece]
+        own = [found.get(f"{job.label}-seed-{seed}") for seed in job.seeds]
+        if all(one is not None for one in own):
             for name in job.experiments:
-                place = job.result(name)
-                if place in own:
-                    progress.begin(place, 0.0)
-                    both = {where: own[where] for where in (place, f"{CONTROL}{place}") if where in own}
-                    progress.end(place, "all seeds are there", both)
+                parts = {place: [one[place] for one in own if one and place in one] for place in job.places(name)}
+                progress.begin(job.places(name)[0], 0.0)
+                data = {place: joined(several, job.source) for place, several in parts.items() if several}
+                finish(job, name, data, "all seeds are there")
 
     pending = {}
-    for piece, job in single.items():
+    for piece, (job, seed) in pieces.items():
         names = store.kept(f"results/pieces/{piece}/names")  # written last: the piece is whole
         kept = {name: store.load_result(f"pieces/{piece}/{name}") for name in (names or b"").decode().split()}
-        found = {name: data for name, data in kept.items() if data is not None}
-        if models_whole and names is not None and len(found) == len(kept):
-            progress.skip(piece, costs[piece])
-            arrived(piece, found)
+        if models_are_whole and names is not None and all(data is not None for data in kept.values()):
+            found[piece] = {name: data for name, data in kept.items() if data is not None}
+            progress.skip(piece, job.cost / len(job.seeds))
+            arrived(piece)
         else:
-            pending[piece] = job
+            pending[piece] = dataclasses.replace(job, seeds=(seed,))
     for piece, (contents, models) in elsewhere(compute_piece, pending, store.fingerprint, executor):
-        progress.begin(piece, costs[piece])
+        job, _ = pieces[piece]
+        progress.begin(piece, job.cost / len(job.seeds))
         for name, model in models.items():
             store.save_model(name, model)
-        found = {name: from_bytes(content) for name, content in contents.items()}
-        for name, data in found.items():
+        found[piece] = {name: from_bytes(content) for name, content in contents.items()}
+        for name, data in found[piece].items():
             store.save_result(f"pieces/{piece}/{name}", data, float(data.attrs["seconds"]))
-        store.keep(f"results/pieces/{piece}/names", " ".join(found).encode())
-        progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in found.values())))
-        arrived(piece, found)
-    return results
-
-
-def _joined(job: Job, by_seed: Sequence[Mapping[str, xr.Dataset]], store: Store) -> dict[str, xr.Dataset]:
-    """The pieces of a job put together along their seeds."""
-    results = {}
-    for label in dict.fromkeys(label for piece in by_seed for label in piece):
-        parts = [piece[label] for piece in by_seed if label in piece]
-        joined = parts[0]
-        if job.source.unit == "seed":
-            joined = xr.concat(
-                parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop"
-            )
-        total = {name: sum(part.attrs[name] for part in parts) for name in ("seconds", "diverged", "members")}
-        results[label] = joined.assign_attrs(total)
-        store.save_result(label, results[label], float(total["seconds"]))
-    return results
+        store.keep(f"results/pieces/{piece}/names", " ".join(found[piece]).encode())
+        progress.end(piece, duration(sum(float(data.attrs["seconds"]) for data in found[piece].values())))
+        arrived(piece)
 
 
 def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -214,22 +263,10 @@ def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, byte
     models: dict[str, bytes] = {}
     save = (lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None)
     benches = job.lab(on_trained=save), job.lab(untrained=True)
-    tasks = [functools.partial(_for_one_seed, job, name, benches) for name in job.experiments]
-    results: dict[str, bytes] = {}
-    for found in side_by_side(tasks, ComputingEngine()):
-        results |= found
-    return results, models
 
+    def one(name: str, engine: Asking) -> dict[str, xr.Dataset]:
+        return _computed(job, name, benches, engine, lambda what, fraction: None)
 
-def _for_one_seed(job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking) -> dict[str, bytes]:
-    """The files of one experiment; none if it is for the first few seeds only."""
-    experiment, label = job.source.experiments[name], job.result(name)
-    lab, untrained = (bench.asking(engine, lambda what, fraction: None) for bench in benches)
-    try:
-        found = {label: to_bytes(timed(experiment, lab, engine))}
-        untrained.replay(lab.computed_outside)
-        if job.control:
-            found[f"{CONTROL}{label}"] = to_bytes(timed(experiment, untrained, engine))
-    except NoSeedsError:
-        return {}
-    return found
+    tasks = [functools.partial(one, name) for name in job.experiments]
+    several = side_by_side(tasks, ComputingEngine())
+    return {name: to_bytes(data) for found in several for name, data in found.items()}, models

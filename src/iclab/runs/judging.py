@@ -15,6 +15,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from iclab import answers
+from iclab.answers import Read
 from iclab.authoring.paper import Paper, variants
 from iclab.authoring.pictures import statement_figure
 from iclab.errors import nearest, require
@@ -23,6 +24,7 @@ from iclab.planning import PlanningEngine
 from iclab.runs.jobs import CONTROL
 from iclab.runs.options import check_names, override
 from iclab.statements import Reading, Statement
+from iclab.statistics import LEVEL
 from iclab.theorems import Theorem
 
 
@@ -43,12 +45,22 @@ class Judge:
         own = _under(f"{paper}/", results)
         return own, _under(f"{CONTROL}{paper}/", results)
 
-    def __call__(self, statement: Statement, results: Mapping[str, xr.Dataset]) -> dict[str, Any]:
-        """The statement's entry in claims.json."""
+    def __call__(
+        self,
+        statement: Statement,
+        results: Mapping[str, xr.Dataset],
+        level: float = LEVEL,
+        before: Mapping[str, Read] = answers.NOTHING,
+    ) -> tuple[Read, ...]:
+        """The statement's readings, at a look with intervals of this level; what was settled `before` stays."""
         own, control = self.split(statement.paper, results)
         hypotheses = functools.partial(self._theorem, statement.paper)
         asked = control if set(statement.needs()) <= set(control) else None
-        return answers.judge(statement, own, asked, hypotheses, attempted=self.attempted)
+        return answers.read(statement, own, asked, hypotheses, level=level, before=before)
+
+    def entry(self, statement: Statement, reads: Sequence[Read]) -> dict[str, Any]:
+        """The statement's entry in claims.json."""
+        return answers.entry(statement, reads, attempted=self.attempted)
 
     def _theorem(self, paper: str, name: str, reading: Reading) -> Theorem | None:
         changes = {key: str(value) for key, value in reading.changes.items()}

@@ -25,9 +25,9 @@ MANIFEST = "manifest.json"
 MANIFEST_SHAPE = {
     "fingerprint": str,
     "identity": {
-        "ids": [str], "profile": str, "seeds": int, "settings": {...: dict}, "changes": {...: str}, "save_models": bool,
-        "version": str, "source": str, "numerics": dict, "files": [str], "texts": {...: str}, "text": str,
-        "grid": {...: [(bool, int, float, str)]}, "base": dict,
+        "ids": [str], "profile": str, "seeds": int, "looks": [int], "settings": {...: dict}, "changes": {...: str},
+        "save_models": bool, "version": str, "source": str, "numerics": dict, "files": [str], "texts": {...: str},
+        "text": str, "grid": {...: [(bool, int, float, str)]}, "base": dict,
     },
     "plan": {"texts": {...: str}, "text": str, "words": [str], "shards": [[int]]},
 }  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from iclab.ahead import Program
 from iclab.report.formats import duration
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -33,9 +34,10 @@ class RunProgress:
 
     def __init__(self, console: Console, total: float) -> None:
         self._console = console
-        self._total = max(total, 1e-9)
+        self._total = total + 1e-9
         self._done = 0.0
         self._costs: dict[str, float] = {}  # of the experiments under way
+        self.programs: dict[Any, Program] = {}  # that were compiled and run
         self._shares: dict[str, float] = {}
         self._began = time.perf_counter()
         self._bar = Progress(
@@ -80,15 +82,21 @@ class RunProgress:
         others.
         """
         self._total = max(self._total - cost, 1e-9)
-        self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: kept from before")
+        self.say(f"{name}: kept from before")
+
+    def more(self, cost: float) -> None:
+        """There is more to do than was said."""
+        self._total += cost
+
+    def say(self, words: str) -> None:
+        """A line, with the time."""
+        self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {words}", highlight=False)
 
     def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
         """An experiment is finished, with these results."""
         self._done += self._costs.pop(name)
         left = self._left(self._done / self._total)
-        self._console.print(
-            f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {name}: {note}[dim]{left and ', '}{left}[/]"
-        )
+        self.say(f"{name}: {note}[dim]{left and ', '}{left}[/]")
 
     def _left(self, done: float) -> str:
         elapsed = time.perf_counter() - self._began

@@ -18,6 +18,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from iclab import sequential
 from iclab.answers import SCHEMA
 from iclab.authoring.dependence import computing_part
 from iclab.authoring.paper import PROFILES, Paper, variants
@@ -30,7 +31,7 @@ from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
 from iclab.runs import status
 from iclab.runs.contents import as_json, checked, is_file
-from iclab.runs.jobs import Job, run_elsewhere, run_here
+from iclab.runs.jobs import Job, run
 from iclab.runs.judging import Judge, at_one_size, dry_run
 from iclab.runs.limits import refuse_too_large
 from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
@@ -65,6 +66,8 @@ def reproduce(
     out: str | Path | None = None,
     changes: Mapping[str, str] | None = None,
     save_models: bool = False,
+    until_decided: bool | None = None,
+    minutes: float | None = None,
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
@@ -75,6 +78,10 @@ def reproduce(
     folder named after the time). A folder in which the same run was interrupted is continued: finished experiments are
     not run again, and a training goes on from its last checkpoint. With an `executor` (a process pool, a Dask cluster)
     every seed of every paper is a piece of work of its own; the numbers are the same.
+
+    `seeds` are the training seeds per setting. With `until_decided` they are the most: a run begins with a few and adds
+    more for the statements that are still open, until `minutes` are over (`iclab.sequential` says why the answers can
+    be trusted as much). The quick profile does so where nothing else is said.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
@@ -82,6 +89,9 @@ def reproduce(
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_profile(profile)
     count = seed_count(seeds, profile)
+    sparing = (seeds is None and PROFILES[profile].sparing) if until_decided is None else until_decided
+    require(minutes is None or sparing, "minutes end a run that adds seeds until it is decided; this one does not.")
+    looks = sequential.until_decided(count) if sparing else sequential.once(count)
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
@@ -106,6 +116,7 @@ def reproduce(
         "ids": sorted(set(names) if named else {_id(statement) for statement in statements}) if ids or only else [],
         "profile": profile,
         "seeds": count,
+        "looks": [look.seeds for look in looks],
         "settings": {name: dataclasses.asdict(value) for name, value in settings.items()},
         "changes": changes,
         "save_models": save_models,
@@ -119,20 +130,29 @@ def reproduce(
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     began = time.perf_counter()
     compiled_before = clock().seconds
-    jobs = _jobs(
-        papers, statements, settings, texts, Job("", "", (), profile, changes, tuple(range(count)), save_models)
-    )
+    like = Job("", "", (), profile, changes, tuple(range(count)), save_models)
     _same_files(directory, identity)
     if changes or seeds is not None:
-        refuse_too_large(jobs)
+        refuse_too_large(_jobs(papers, statements, settings, texts, like))
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
-        progress = status.WatchedProgress(console, sum(job.cost for job in jobs), store, statements, judge)
+        progress = status.WatchedProgress(console, 0.0, store, statements, judge)
+        results: dict[str, xr.Dataset] = {}
+        before = 0
         with progress:
-            results = run_elsewhere(jobs, store, progress, executor) if executor else run_here(jobs, store, progress)
+            for look in looks:
+                wanted = progress.unsettled()
+                over = minutes is not None and time.perf_counter() - began > 60 * minutes
+                if not wanted or (before and over):
+                    break
+                now = dataclasses.replace(like, seeds=tuple(range(before, look.seeds)))
+                jobs = _jobs(papers, wanted, settings, texts, now)
+                progress.look(look, sum(job.cost for job in jobs), last=look is looks[-1])
+                results |= run(jobs, store, progress, executor)
+                before = look.seeds
         console.print("[dim]drawing the figures[/]")
-        entries = _draw(store, judge, statements, results, progress.judged, profile, began)
+        entries = _draw(store, judge, statements, results, progress.judged(), profile, began)
         store.forget_trainings()
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
@@ -159,6 +179,8 @@ def _jobs(
     jobs, explorers = [], []
     for paper in papers:
         own = [statement for statement in statements if statement.paper == paper.id]
+        if like.seeds[0] and paper.unit != "seed":
+            continue
         needs = {need for statement in own for need in statement.needs()}
         seeds = like.seeds if paper.unit == "seed" else (0,)  # a given model is asked once
         mine = dataclasses.replace(like, paper=paper.id, text=texts.get(paper.id, ""), seeds=seeds)
@@ -180,7 +202,7 @@ def _jobs(
         whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {
             statement.id for statement in own
         }
-        if paper.explore and whole:
+        if paper.explore and whole and not like.seeds[0]:
             few = tuple(seeds[:EXPLORED])
             explorers.append(dataclasses.replace(mine, experiments=("explorer",), seeds=few, save_models=False))
     return jobs + explorers

@@ -4,6 +4,7 @@ has one.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import json
 import os
@@ -15,19 +16,23 @@ from typing import Any
 
 from rich.console import Console
 
+from iclab.answers import Read
 from iclab.runs.judging import Judge
 from iclab.runs.progress import NOTHING, RunProgress
 from iclab.runs.store import LOCK, Store
+from iclab.sequential import Look
 from iclab.statements import Statement
+from iclab.statistics import LEVEL
 
 STATUS = "status.json"
 EVERY = 1.0  # seconds between two writes while nothing begins or ends
 
 
 class WatchedProgress(RunProgress):
-    """Progress that also writes status.json, and judges every statement once it has all results: `judged`, by id.
+    """Progress that also writes status.json, and judges every statement once it has all results of a look.
 
-    The file goes when the run is finished: then the page says more.
+    What a look settles is not asked again; `unsettled` says what is left for the next one. The file goes when the run
+    is finished: then the page says more.
     """
 
     def __init__(
@@ -37,8 +42,11 @@ class WatchedProgress(RunProgress):
         self._store = store
         self._statements = {statement.id: statement for statement in statements}
         self._judge = judge
+        self._look, self._last = Look(0), True
+        self._asked: dict[str, Statement] = dict(self._statements)
         self._results: dict[str, Any] = {}
-        self.judged: dict[str, dict[str, Any]] = {}
+        self._fresh: set[str] = set()  # results that are whole at this look
+        self._reads: dict[str, dict[str, Read]] = {statement.id: {} for statement in statements}
         self._written = 0.0
         self._entries: dict[str, dict[str, Any]] = {
             statement.id: {
@@ -60,6 +68,34 @@ class WatchedProgress(RunProgress):
         super().__exit__(kind, error, trace)
         if kind is None:
             self._write("drawing the figures", 1.0, "")
+
+    def look(self, look: Look, cost: float, *, last: bool) -> None:
+        """So many seeds are asked for now, of what is not settled yet; that costs so much."""
+        self._asked = {statement.id: statement for statement in self.unsettled()}
+        if self._look.seeds:
+            more = look.seeds - self._look.seeds
+            left = f"{len(self._asked)} of {len(self._statements)} statements are open"
+            self.say(f"after {self._look.seeds} seeds {left}; {more} more seeds for them")
+        self._look, self._last, self._fresh = look, last, set()
+        self.more(cost)
+
+    def unsettled(self) -> list[Statement]:
+        """Statements that more seeds could settle, each with the readings for which that is so."""
+        found = []
+        for name, statement in self._statements.items():
+            reads = self._reads[name]
+            left = tuple(one for one in statement.readings if one.name not in reads or not reads[one.name].settled)
+            if left and (self._judge.papers[statement.paper].unit == "seed" or not reads):
+                found.append(dataclasses.replace(statement, readings=left))
+        return found
+
+    def judged(self) -> dict[str, dict[str, Any]]:
+        """The statements' entries in claims.json, by id."""
+        return {
+            name: self._judge.entry(self._statements[name], tuple(reads.values()))
+            for name, reads in self._reads.items()
+            if reads
+        }
 
     def begin(self, name: str, cost: float) -> None:
         """As the bar, and the statements that need this experiment are running."""
@@ -85,22 +121,34 @@ class WatchedProgress(RunProgress):
         self._finished(name, found)
 
     def _needs(self, name: str) -> list[str]:
-        statement = self._statements[name]
-        return [f"{statement.paper}/{need}" for need in statement.needs()]
+        """What a statement has to have at this look; nothing if it is not asked."""
+        statement = self._asked.get(name)
+        return [f"{statement.paper}/{need}" for need in statement.needs()] if statement else []
 
     def _finished(self, name: str, found: Mapping[str, Any]) -> None:
         self._results |= found
+        self._fresh |= set(found)
         for entry in self._entries.values():
             needs = self._needs(entry["id"])
             if name not in needs:
                 continue
-            entry["done"] = sum(need in self._results for need in needs)
-            if entry["done"] == len(needs):
-                judged = self._judge(self._statements[entry["id"]], self._results)
-                self.judged[entry["id"]] = judged
-                entry |= {key: judged[key] for key in ("answer", "words")}
-            entry["state"] = "judged" if entry["done"] == len(needs) else "waiting"
+            entry["needs"], entry["done"] = len(needs), sum(need in self._fresh for need in needs)
+            whole = entry["done"] == len(needs)
+            entry["state"] = "judged" if whole else "waiting"
+            if whole:
+                self._answer(entry)
         self._write(name, self.fraction(), "")
+
+    def _answer(self, entry: dict[str, Any]) -> None:
+        """Judge a statement that has all it needs; what is settled now, or at the last look, is said."""
+        statement, name = self._statements[entry["id"]], entry["id"]
+        level = self._look.level if self._judge.papers[statement.paper].unit == "seed" else LEVEL
+        reads = self._judge(statement, self._results, level, self._reads[name])
+        self._reads[name] = {read.reading.name: read for read in reads}
+        judged = self._judge.entry(statement, reads)
+        entry |= {key: judged[key] for key in ("answer", "words")}
+        if self._judge.attempted and (self._last or all(read.settled for read in reads)):
+            self.say(f"[bold]{name} {judged['answer']}[/]")
 
     def _write(self, what: str, fraction: float, left: str) -> None:
         self._written = time.monotonic()

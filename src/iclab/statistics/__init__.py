@@ -6,8 +6,10 @@ are.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.stats
@@ -16,6 +18,22 @@ import xarray as xr
 from iclab.errors import require
 
 LEVEL = 0.95
+_level = contextvars.ContextVar("level", default=LEVEL)
+
+
+@contextlib.contextmanager
+def at_level(level: float) -> Iterator[None]:
+    """Intervals that are made in here are at this level instead of 95 %."""
+    before = _level.set(level)
+    try:
+        yield
+    finally:
+        _level.reset(before)
+
+
+def tail() -> float:
+    """The probability that an interval lies above what it is about: half of what its level leaves."""
+    return (1 - _level.get()) / 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +50,8 @@ class Interval:
 
 
 def interval(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Interval:
-    """Student's t interval of the mean at 95 %, over the seeds whose value is finite, cut to the statistic's range.
+    """Student's t interval of the mean at 95 % (or `at_level`), over the seeds whose value is finite, cut to the
+    statistic's range.
 
     Diverged members are NaN: they are counted in `lost` and never averaged. With fewer than two seeds there is no
     interval.
@@ -48,7 +67,7 @@ def interval(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.inf)
     mean = float(np.mean(finite))
     if count == 1:
         return Interval(mean, np.nan, np.nan, 1, lost)
-    half = float(scipy.stats.t.ppf(0.5 + LEVEL / 2, count - 1) * np.std(finite, ddof=1) / np.sqrt(count))
+    half = float(scipy.stats.t.ppf(1 - tail(), count - 1) * np.std(finite, ddof=1) / np.sqrt(count))
     low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
     return Interval(mean, float(low), float(high), count, lost)
 
@@ -78,7 +97,7 @@ def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.
 
 def _wilson(share: float, count: int) -> tuple[float, float]:
     """The shares from which this one is no further away than 95 % of samples of this size are."""
-    squared = float(scipy.stats.norm.ppf(0.5 + LEVEL / 2)) ** 2
+    squared = float(scipy.stats.norm.ppf(1 - tail())) ** 2
     centre = (share + squared / (2 * count)) / (1 + squared / count)
     half = np.sqrt(squared * (share * (1 - share) + squared / (4 * count)) / count) / (1 + squared / count)
     return float(max(0.0, centre - half)), float(min(1.0, centre + half))

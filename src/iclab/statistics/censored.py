@@ -23,7 +23,7 @@ import scipy.stats
 import xarray as xr
 
 from iclab.errors import require
-from iclab.statistics import LEVEL
+from iclab.statistics import tail
 
 RESAMPLES = 1000
 ROUNDS = 2000  # of expectation-maximisation
@@ -150,7 +150,7 @@ def ends(estimate: float, resampled: np.ndarray, seeds: int) -> tuple[float, flo
     values = np.sort(resampled[~np.isnan(resampled)])
     if seeds < 2 or len(values) == 0 or not np.isfinite(estimate):
         return np.nan, np.nan
-    tail = (1 - LEVEL) / 2
-    widen = scipy.stats.t.ppf(1 - tail, seeds - 1) / scipy.stats.norm.ppf(1 - tail) * np.sqrt(seeds / (seeds - 1))
-    low, high = values[int(np.floor(tail * (len(values) - 1)))], values[int(np.ceil((1 - tail) * (len(values) - 1)))]
+    share = tail()
+    widen = scipy.stats.t.ppf(1 - share, seeds - 1) / scipy.stats.norm.ppf(1 - share) * np.sqrt(seeds / (seeds - 1))
+    low, high = values[int(np.floor(share * (len(values) - 1)))], values[int(np.ceil((1 - share) * (len(values) - 1)))]
     return float(estimate + widen * (low - estimate)), float(estimate + widen * (high - estimate))

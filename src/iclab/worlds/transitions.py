@@ -118,7 +118,22 @@ def for_steps(trajectory_probability: float, primacy: float, steps: int, pattern
     return _verified(from_kernel(right, (1 - rho) * right, steps, patterns), tau, rho, outputs=False, condition_1=None)
 
 
-@functools.lru_cache(maxsize=64)  # a search of a second
+def _outcome(right: float, next_: float, steps: int, patterns: int) -> Measured | None:
+    """What a kernel leads to; None if it is none, or violates (15)."""
+    rest = (1.0 - right - next_) / max(patterns - 2, 1)
+    if rest < 0 or next_ < 0 or right <= max(next_, rest):
+        return None
+    return measure(from_kernel(right, next_, steps, patterns))
+
+
+@functools.lru_cache(maxsize=16)
+def _grid(steps: int, patterns: int) -> list[tuple[tuple[float, float], Measured | None]]:
+    """Kernels from which a search may start, and what each leads to."""
+    kernels = [(float(a), float(b)) for a in np.linspace(0.02, 0.99, 98) for b in np.linspace(0.0, 0.5, 51)]
+    return [(kernel, _outcome(*kernel, steps, patterns)) for kernel in kernels]
+
+
+@functools.lru_cache(maxsize=64)
 def for_outputs(
     output_probability: float, output_primacy: float, steps: int, patterns: int, *, condition_1: bool = True
 ) -> np.ndarray:
@@ -131,28 +146,22 @@ def for_outputs(
     require(patterns >= 3, f"patterns is {patterns}; the error kernel needs at least 3.")
     require(0 < tau < 1 and 0 < rho < 1, f"output_probability {tau} and output_primacy {rho} must lie in (0, 1).")
 
-    def outcome(kernel: np.ndarray) -> Measured | None:
-        right, next_ = kernel
-        rest = (1.0 - right - next_) / max(patterns - 2, 1)
-        if rest < 0 or next_ < 0 or right <= max(next_, rest):
-            return None
-        found = measure(from_kernel(right, next_, steps, patterns))
-        return found if found.condition_1 == condition_1 else None
+    def away(found: Measured | None) -> float:
+        if found is None or found.condition_1 != condition_1:
+            return 10.0
+        return abs(found.output_probability - tau) + abs(found.output_primacy - rho)
 
-    def distance(kernel: np.ndarray) -> float:
-        found = outcome(kernel)
-        return 10.0 if found is None else abs(found.output_probability - tau) + abs(found.output_primacy - rho)
-
-    grid = [np.array([a, b]) for a in np.linspace(0.02, 0.99, 98) for b in np.linspace(0.0, 0.5, 51)]
-    for start in sorted(grid, key=distance)[:5]:
+    grid = _grid(steps, patterns)
+    for start, _ in sorted(grid, key=lambda point: away(point[1]))[:5]:
         solved = scipy.optimize.minimize(
-            distance, start, method="Nelder-Mead", options={"xatol": 1e-12, "fatol": 1e-12, "maxiter": 4000}
-        )
+            lambda kernel: away(_outcome(kernel[0], kernel[1], steps, patterns)), np.array(start), method="Nelder-Mead",
+            options={"xatol": 1e-12, "fatol": 1e-12, "maxiter": 4000},
+        )  # fmt: skip
         if solved.fun < 1e-7:
             return _verified(
                 from_kernel(solved.x[0], solved.x[1], steps, patterns), tau, rho, outputs=True, condition_1=condition_1
             )
-    outcomes = [found for found in map(outcome, grid) if found]
+    outcomes = [found for _, found in grid if found is not None and found.condition_1 == condition_1]
     near = [found.output_primacy for found in outcomes if abs(found.output_probability - tau) < 0.02]
     span = f"a primacy between about {min(near):.2f} and {max(near):.2f}" if near else "no primacy at all"
     word = "holding" if condition_1 else "failing"

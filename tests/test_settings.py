@@ -16,6 +16,7 @@ from iclab.report.comparison import Side, compare
 from iclab.runs.options import check_names, grid_values, override
 from iclab.runs.redraw import settings_of
 from iclab.settings import flat, names_of, replaced, value_of
+from iclab.statements import Unstated, shown
 
 SETTINGS = PAPERS["nonlinear-icl"].settings["smoke"]
 WITH_GPT2 = ("nonlinear-icl", "mamba-outliers", "chain-of-thought")
@@ -139,3 +140,15 @@ def test_the_documentation_has_every_setting_with_its_remark(monkeypatch):
             sys.modules.pop(name, None)
     assert "| `gpt2.warmup` | share of the steps | 0.1 | 0.1 |" in rows
     assert "| `gpt2.steps` |  | 700 | 3000 |" in rows and any(row.startswith("| `gpt2_task_shifts` | ") for row in rows)
+
+
+def test_what_a_paper_does_not_state_is_printed_with_the_value_taken(command):
+    status, printed, _ = command("settings", "feature-selection", "--profile", "paper")
+    assert not status
+    lines = {line.split()[0]: line.split() for line in printed.splitlines() if line.split()}
+    for entry in (one for one in PAPERS["feature-selection"].unstated if isinstance(one, Unstated)):
+        value = value_of(PAPERS["feature-selection"].settings["paper"], entry.setting)
+        assert lines[entry.setting][1] == shown(value), entry.setting
+    assert "record_every" not in printed and "record_every" in command("settings", "feature-selection", "--all")[1]
+    status, _, complaint = command("settings", "feature-selection/fig1a")
+    assert status == 2 and "is no paper" in complaint

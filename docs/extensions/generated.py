@@ -24,7 +24,7 @@ from iclab.papers import PAPERS
 from iclab.report.mathematics import inline
 from iclab.settings import is_group, names_of, replaced, value_of
 from iclab.skeletons import text_of
-from iclab.statements import Part, Reading, Statement, Unstated
+from iclab.statements import Part, Reading, Statement, Unstated, shown
 
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
@@ -150,15 +150,11 @@ def unstated(paper: str) -> str:
     if named:
         lines += ["| setting | quick | plausible | remark |", "|---|---|---|---|"]
     for entry in named:
-        taken = _value(value_of(default_settings(found), entry.setting))
-        plausible = ", ".join(_value(value) for value in entry.plausible)
+        taken = shown(value_of(default_settings(found), entry.setting))
+        plausible = ", ".join(map(shown, entry.plausible))
         lines.append(f"| `{entry.setting}` | {taken} | {plausible} | {_letters(entry.why)} |")
     sentences = [entry for entry in found.unstated if isinstance(entry, str)]
     return "\n".join([*lines, "", *(f"- {_letters(sentence)}" for sentence in sentences)])
-
-
-def _value(value: typing.Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def settings(paper: str) -> str:

@@ -66,6 +66,11 @@ UNIT = (0.0, 1.0)
 SIGNED = (-1.0, 1.0)
 
 
+def shown(value: Any) -> str:
+    """The value of a setting as it is written."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 @dataclasses.dataclass(frozen=True)
 class Unstated:
     """A setting that the paper does not print: values that are plausible, and what is known about it."""
@@ -75,7 +80,7 @@ class Unstated:
     why: str = ""
 
     def __str__(self) -> str:
-        values = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.plausible)
+        values = ", ".join(map(shown, self.plausible))
         return f"{self.setting} (plausible: {values}){': ' if self.why else ''}{self.why}"
 
 

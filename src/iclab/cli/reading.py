@@ -1,4 +1,4 @@
-"""Commands that read what is there: claims, figures, serve, diff of runs; theory."""
+"""Commands that read what is there: claims, figures, serve, diff of runs; theory and settings of papers."""
 
 from __future__ import annotations
 
@@ -99,6 +99,45 @@ def diff(
         except OSError as error:
             raise InputError(f"cannot write {html}: {error.strerror or error}.") from error
         say(f"page: {html}")
+
+
+def settings(
+    ids: Ids = (),
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(name="all")] = False,
+) -> None:
+    """Show what a paper does not state: the settings that were chosen, and other values that are as plausible.
+
+    `--set NAME=VALUE` of reproduce, sweep and theory changes a setting: what an answer hangs on can be tried.
+
+    Args:
+        ids: Papers, or .py files of yours. None: all papers.
+        profile: The values to show: smoke, quick or paper.
+        everything: All settings, also those that the papers state.
+    """
+    from rich.table import Table
+
+    from iclab.library import library
+    from iclab.runs.options import check_profile
+    from iclab.runs.sweep_target import settings_of
+    from iclab.settings import names_of, value_of
+    from iclab.statements import Unstated, shown
+
+    check_profile(profile)
+    shelf, names = library(ids)
+    for name in names:
+        require(name in shelf.papers, f"{name!r} is no paper; `iclab settings` takes {', '.join(shelf.papers)}.")
+    for paper in (shelf.papers[name] for name in names or shelf.papers):
+        values = settings_of(paper, profile)
+        unstated = {entry.setting: entry for entry in paper.unstated if isinstance(entry, Unstated)}
+        table = Table("--set", profile, "plausible", "remark", title=paper.id, title_justify="left", box=None)
+        for setting in [*unstated, *(one for one in names_of(values) if everything and one not in unstated)]:
+            entry = unstated.get(setting, Unstated(setting, ()))
+            table.add_row(setting, shown(value_of(values, setting)), ", ".join(map(shown, entry.plausible)), entry.why)
+        OUT.print(table, highlight=False)
+        for sentence in (one for one in paper.unstated if isinstance(one, str)):
+            say(f"  {sentence}")
+        say("")
 
 
 def theory(

@@ -140,7 +140,9 @@ settings = Settings()
 def numbers(lab):
     columns = dict(clear={CLEAR}, vague={VAGUE})
     shifted = dict((name, ("seed", [row[n] + lab.settings.shift for n in lab.seeds])) for name, row in columns.items())
-    return xr.Dataset(shifted, dict(seed=list(lab.seeds)))
+    found = xr.Dataset(shifted, dict(seed=list(lab.seeds)))
+    found["vague"].attrs["limit"] = 9.0
+    return found
 
 
 def few(lab):
@@ -198,6 +200,7 @@ def test_a_result_remembers_in_which_blocks_its_seeds_came(file, tmp_path):
     run = iclab.reproduce(file, out=tmp_path / "run")
     data = run.results["growing/numbers"]
     assert asked(data) == 8 and cut(data, 8) is data
+    assert data["vague"].attrs == {"limit": 9.0}  # what statistics ask of a variable is there in all blocks
     first = cut(data, 4)
     assert asked(first) == 4 and first.seed.values.tolist() == [0, 1, 2, 3]
     assert first.attrs["seconds"] < data.attrs["seconds"]

@@ -168,7 +168,9 @@ def joined(parts: Sequence[xr.Dataset], source: Paper) -> xr.Dataset:
     """Results of several seeds along these, with the sums of what they took."""
     both = parts[0]
     if source.unit == "seed" and len(parts) > 1:
-        both = xr.concat(parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="drop")
+        both = xr.concat(
+            parts, "seed", data_vars="minimal", coords="minimal", compat="override", combine_attrs="override"
+        )
     return both.assign_attrs(dict(zip(TOTALS, _totals(parts), strict=True)))
 
 

@@ -6,7 +6,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
@@ -120,25 +120,26 @@ def run(
         if wanted:
             left.append(dataclasses.replace(job, experiments=tuple(wanted)))
 
-    def finish(job: Job, name: str, found: Mapping[str, xr.Dataset], note: str) -> None:
-        """Keep an experiment's results, together with those of the seeds before."""
-        for place in job.places(name):
-            before = [cut(earlier[place], job.seeds[0])] if place in earlier and job.seeds[0] else []
-            parts = [*before, *([found[place]] if place in found else [])]
-            if parts:
-                blocks = [*blocks_of(before), (job.seeds[-1] + 1, *(_totals(parts[len(before) :])))]
-                results[place] = joined(parts, job.source).assign_attrs({BLOCKS: json.dumps(blocks)})
-                store.save_result(place, results[place], float(results[place].attrs["seconds"]))
+    def keep(job: Job, place: str, found: Sequence[xr.Dataset]) -> None:
+        """Keep a result, together with that of the seeds before. Nothing is found where it is for the first few."""
+        before = [cut(earlier[place], job.seeds[0])] if place in earlier and job.seeds[0] else []
+        if before or found:
+            blocks = [*blocks_of(before), (job.seeds[-1] + 1, *_totals(found))]
+            results[place] = joined([*before, *found], job.source).assign_attrs({BLOCKS: json.dumps(blocks)})
+            store.save_result(place, results[place], float(results[place].attrs["seconds"]))
+
+    def finish(job: Job, name: str, note: str) -> None:
         progress.end(job.places(name)[0], note, {p: results[p] for p in job.places(name) if p in results})
 
     if executor is None:
-        _here(left, store, progress, finish)
+        _here(left, store, progress, keep, finish)
     else:
-        _elsewhere(left, store, progress, finish, executor, whole)
+        _elsewhere(left, store, progress, keep, finish, executor, whole)
     return results
 
 
-Finish = Callable[[Job, str, Mapping[str, xr.Dataset], str], None]
+Keep = Callable[[Job, str, Sequence[xr.Dataset]], None]
+Finish = Callable[[Job, str, str], None]
 
 
 def asked(data: xr.Dataset) -> int:
@@ -174,49 +175,49 @@ def joined(parts: Sequence[xr.Dataset], source: Paper) -> xr.Dataset:
     return both.assign_attrs(dict(zip(TOTALS, _totals(parts), strict=True)))
 
 
-def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, finish: Finish) -> None:
+def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, keep: Keep, finish: Finish) -> None:
+    def one(job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking) -> None:
+        label = job.places(name)[0]
+        progress.begin(label, job.cost_of(name))
+        report = functools.partial(progress.update, label)
+        for place, found in _computed(job, name, benches, engine, report):
+            keep(job, place, found)
+        finish(job, name, duration(engine.seconds()))
+
     tasks = []
     for job in jobs:
         save = store.save_models if job.save_models else lambda trained: None
         benches = job.lab(on_trained=save), job.lab(untrained=True)
-        tasks += [functools.partial(_one, job, name, benches, progress, finish) for name in job.experiments]
-
+        tasks += [functools.partial(one, job, name, benches) for name in job.experiments]
     side_by_side(tasks, ComputingEngine(store.checkpoint), programs=progress.programs)
     if progress.programs:  # a run that is only read again keeps the table of the time it was computed
         store.write(PROGRAMS, table(progress.programs).encode())
 
 
-def _one(job: Job, name: str, benches: tuple[Lab, Lab], progress: RunProgress, finish: Finish, engine: Asking) -> None:
-    label = job.places(name)[0]
-    progress.begin(label, job.cost_of(name))
-    found = _computed(job, name, benches, engine, functools.partial(progress.update, label))
-    finish(job, name, found, duration(engine.seconds()))
-
-
 def _computed(
     job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking, report: Callable[[str, float], None]
-) -> dict[str, xr.Dataset]:
-    """One experiment: with trained models, and where it is wanted with untrained ones. Nothing if it is for the first
-    few seeds only.
+) -> Iterator[tuple[str, list[xr.Dataset]]]:
+    """The places of one experiment, and what belongs there: of trained models, and where it is wanted of untrained
+    ones. Nothing does if it is for the first few seeds only.
     """
-    found: dict[str, xr.Dataset] = {}
     trained, untrained = (bench.asking(engine, report) for bench in benches)
-    try:
-        for place, lab in zip(job.places(name), (trained, untrained), strict=False):
-            before = engine.seconds()
+    for place, lab in zip(job.places(name), (trained, untrained), strict=False):
+        before = engine.seconds()
+        try:
             data = job.source.experiments[name].run(lab)
-            diverged, members = lab.diverged()
-            found[place] = data.assign_attrs(seconds=engine.seconds() - before, diverged=diverged, members=members)
-            untrained.replay(trained.computed_outside)
-    except NoSeedsError:
-        return {}
-    return found
+        except NoSeedsError:
+            yield place, []
+            continue
+        diverged, members = lab.diverged()
+        yield place, [data.assign_attrs(seconds=engine.seconds() - before, diverged=diverged, members=members)]
+        untrained.replay(trained.computed_outside)
 
 
 def _elsewhere(
     jobs: Sequence[Job],
     store: Store,
     progress: RunProgress,
+    keep: Keep,
     finish: Finish,
     executor: concurrent.futures.Executor,
     models_are_whole: bool,
@@ -231,10 +232,10 @@ def _elsewhere(
         own = [found.get(f"{job.label}-seed-{seed}") for seed in job.seeds]
         if all(one is not None for one in own):
             for name in job.experiments:
-                parts = {place: [one[place] for one in own if one and place in one] for place in job.places(name)}
                 progress.begin(job.places(name)[0], 0.0)
-                data = {place: joined(several, job.source) for place, several in parts.items() if several}
-                finish(job, name, data, "all seeds are there")
+                for place in job.places(name):
+                    keep(job, place, [one[place] for one in own if one and place in one])
+                finish(job, name, "all seeds are there")
 
     pending = {}
     for piece, (job, seed) in pieces.items():
@@ -266,9 +267,10 @@ def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, byte
     save = (lambda trained: models.update(model_files(trained))) if job.save_models else (lambda trained: None)
     benches = job.lab(on_trained=save), job.lab(untrained=True)
 
-    def one(name: str, engine: Asking) -> dict[str, xr.Dataset]:
-        return _computed(job, name, benches, engine, lambda what, fraction: None)
+    def one(name: str, engine: Asking) -> dict[str, bytes]:
+        several = _computed(job, name, benches, engine, lambda what, fraction: None)
+        return {place: to_bytes(data) for place, found in several for data in found}
 
     tasks = [functools.partial(one, name) for name in job.experiments]
-    several = side_by_side(tasks, ComputingEngine())
-    return {name: to_bytes(data) for found in several for name, data in found.items()}, models
+    found = side_by_side(tasks, ComputingEngine())
+    return {name: content for one_found in found for name, content in one_found.items()}, models

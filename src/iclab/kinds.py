@@ -30,7 +30,7 @@ from iclab.statistics import Interval, estimator, unit_of
 
 KINDS = ("identity", "value", "order", "bound", "rate", "sufficiency", "existence")
 EVERYWHERE = (-np.inf, np.inf)
-FEW = "too few"
+FEW = "too few"  # begins the only reason, of those for saying nothing at all, that more seeds take away
 
 
 class Outcome(enum.StrEnum):

@@ -82,7 +82,7 @@ def reproduce(
     seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
     until_decided: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     most_seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    minutes: Annotated[float | None, tyro.conf.arg(metavar="M")] = None,
+    minutes: Annotated[str | None, tyro.conf.arg(metavar="M")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
@@ -125,8 +125,9 @@ def reproduce(
     count = whole("--seeds", seeds) if seeds is not None else whole("--most-seeds", most_seeds)
     with connect(cluster, say) as (executor, _):
         run = running.reproduce(
-            *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None, minutes=minutes, out=out,
-            changes=pairs("--set", changes), save_models=save_models, executor=executor, console=OUT,
+            *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None,
+            minutes=whole("--minutes", minutes), out=out, changes=pairs("--set", changes), save_models=save_models,
+            executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
     if profile_time:

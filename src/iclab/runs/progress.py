@@ -6,16 +6,15 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from iclab.ahead import Program
+from iclab.answers import NOTHING
 from iclab.report.formats import duration
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextlib.contextmanager

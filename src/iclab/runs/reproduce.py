@@ -8,6 +8,7 @@ import datetime
 import functools
 import importlib.metadata
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
@@ -91,6 +92,9 @@ def reproduce(
     count = seed_count(seeds, profile)
     sparing = (seeds is None and PROFILES[profile].sparing) if until_decided is None else until_decided
     require(minutes is None or sparing, "minutes end a run that adds seeds until it is decided; this one does not.")
+    require(
+        minutes is None or 0 <= minutes < math.inf, f"minutes are {minutes}; a time that is over some day is needed."
+    )
     looks = sequential.until_decided(count) if sparing else sequential.once(count)
     changes = dict(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})

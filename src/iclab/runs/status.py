@@ -16,9 +16,9 @@ from typing import Any
 
 from rich.console import Console
 
-from iclab.answers import Read
+from iclab.answers import NOTHING, Read
 from iclab.runs.judging import Judge
-from iclab.runs.progress import NOTHING, RunProgress
+from iclab.runs.progress import RunProgress
 from iclab.runs.store import LOCK, Store
 from iclab.sequential import Look
 from iclab.statements import Statement

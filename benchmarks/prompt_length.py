@@ -19,6 +19,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from iclab import randomness
 from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
@@ -42,8 +43,8 @@ def world(length: int) -> Classification:
 def measure(settings, length: int) -> tuple[float, float, float]:
     """Seconds forward, seconds forward + backward, bytes of the gradient program, for one prompt of this length."""
     made = world(length)
-    model = settings.init(jax.random.key(0), made)
-    prompt = eqx.filter_jit(made.sample)(jax.random.key(1), 0)
+    model = settings.init(randomness.key(0), made)
+    prompt = eqx.filter_jit(made.sample)(randomness.key(1), 0)
 
     def loss(model, prompt):
         return hinge.value(model(prompt)[0], prompt)

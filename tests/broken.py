@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from iclab import randomness
 from iclab.authoring import *
 
 
@@ -113,7 +114,7 @@ MISTAKES = (
     Mistake("numpy_on_traced", "y = jnp.sum(x, axis=1) +", "y = np.sum(np.asarray(x), axis=1) +", "world World", "jit and vmap", "NumPy was given something that is traced", "jax.numpy"),
     Mistake("numpy_random", "y = jnp.sum(x, axis=1) +", "y = np.random.standard_normal() + jnp.sum(x, axis=1) +", "world World", "keys",
             "the same key gave two different prompts", "never from numpy.random"),
-    Mistake("constant_key", "jax.random.normal(key, (5, self.longest + 1))", "jax.random.normal(jax.random.key(0), (5, self.longest + 1))", "world World", "keys",
+    Mistake("constant_key", "jax.random.normal(key, (5, self.longest + 1))", "jax.random.normal(randomness.key(0), (5, self.longest + 1))", "world World", "keys",
             "two different keys gave the same tokens", "constant key"),
     Mistake("other_label", "label=y[:-1]", "label=-y[:-1] + 1.0", "world World", "truth", "show another label", "Set both from one"),
     Mistake("answer_shown", "y.at[-1].set(0.0)", "y", "world World", "truth", "the answer may be read off", "belongs into `target`"),

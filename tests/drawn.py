@@ -17,8 +17,8 @@ from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.optimisation import Cosine, Training
 from iclab.patterns import orthogonal_patterns
-from iclab.training import Cosine, Training
 from iclab.worlds.classification import Classification
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 from iclab.worlds.outliers import LabelRule, Outliers, Placement

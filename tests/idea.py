@@ -8,8 +8,8 @@ from iclab.evaluation import errors
 from iclab.experiments import Recipe
 from iclab.losses import hinge
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.optimisation import Training
 from iclab.patterns import orthogonal_patterns
-from iclab.training import Training
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 

@@ -4,8 +4,9 @@ import numpy as np
 
 from iclab import ensemble
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.optimisation import Training
 from iclab.patterns import orthogonal_patterns
-from iclab.training import Member, Training
+from iclab.training import Member
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import cyclic_tasks
 

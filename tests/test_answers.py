@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab import answers
+from iclab import entries
 from iclab.errors import InputError
 from iclab.expressions import apply, measured
 from iclab.kinds import above, below, big_o, omega
@@ -48,7 +48,7 @@ def statement(*parts, **more):
 
 
 def asked(stated, results=None, **more):
-    return answers.judge(stated, results or {"runs": data(*SEEDS), "sizes": powers(2.0)}, **more)
+    return entries.judge(stated, results or {"runs": data(*SEEDS), "sizes": powers(2.0)}, **more)
 
 
 def theorem(*factors):
@@ -323,7 +323,7 @@ ENTRIES = {
 def valid(entry):
     """An entry as a run writes it, read again."""
     run = {"profile": "quick", "settings": {"steps": 3}, "seconds": 1.5}
-    file = {"schema": answers.SCHEMA, "statements": [entry | run]}
+    file = {"schema": entries.SCHEMA, "statements": [entry | run]}
     again = json.loads(json.dumps(file, allow_nan=False))
     jsonschema.validate(again, SCHEMA, jsonschema.Draft202012Validator)
     return again

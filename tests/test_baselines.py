@@ -1,4 +1,3 @@
-import jax
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -6,6 +5,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import small
+from iclab import randomness
 from iclab.baselines import BASELINES, baseline_errors, contexts
 
 LEARNERS = {
@@ -23,7 +23,7 @@ def predict(name, inputs, labels, query):
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_answers_as_scikit_learn_does(name):
-    inputs, labels, _ = contexts(small.world(), jax.random.key(1), 100)
+    inputs, labels, _ = contexts(small.world(), randomness.key(1), 100)
     for length in (2, 5, 10):
         answers = BASELINES[name](inputs[:, :length], labels[:, :length], inputs[:, -1])
         for x, y, query, answer in zip(inputs[:, :length], labels[:, :length], inputs[:, -1], answers, strict=True):
@@ -46,7 +46,7 @@ def test_a_context_of_one_class_predicts_that_class(name):
 
 
 def test_baselines_see_the_contexts_of_the_world_and_get_better_with_length():
-    inputs, labels, targets = contexts(small.world(matching_fraction=1.0), jax.random.key(0), 40)
+    inputs, labels, targets = contexts(small.world(matching_fraction=1.0), randomness.key(0), 40)
     assert inputs.shape == (40, 11, 8) and labels.shape == (40, 11) and set(targets) == {-1.0, 1.0}
     wrong = baseline_errors([(inputs, labels, targets)], [1, 10], jobs=1)
     assert wrong.shape == (1, 5, 2)

@@ -6,13 +6,14 @@ import pytest
 import scipy.stats
 
 import small
+from iclab import randomness
 from iclab.errors import InputError
 
 COUNT = 4000
 
 
 def draw(world, count=COUNT, seed=0):
-    keys = jax.random.split(jax.random.key(seed), count)
+    keys = jax.random.split(randomness.key(seed), count)
     return jax.jit(jax.vmap(world.sample))(keys, jnp.arange(count))
 
 
@@ -53,7 +54,7 @@ def test_queries_are_decisive_balanced_and_show_no_label(prompts):
 
 def test_tokens_are_what_the_truth_says():
     world = small.world(basis_seed=5, relevant_range=(0.5, 1.5), noise_norm=0.2)
-    prompt = world.sample(jax.random.key(3), 0)
+    prompt = world.sample(randomness.key(3), 0)
     letters = world.letters()
     for token in range(small.LENGTH + 1):
         expected = np.zeros(small.DIMENSION + small.LABELS)
@@ -68,13 +69,13 @@ def test_tokens_are_what_the_truth_says():
 
 def test_the_same_key_gives_the_same_prompt_and_another_key_another():
     world = small.world()
-    one, again, other = (world.sample(jax.random.key(seed), 0) for seed in (1, 1, 2))
+    one, again, other = (world.sample(randomness.key(seed), 0) for seed in (1, 1, 2))
     assert jax.tree.all(jax.tree.map(np.array_equal, one, again))
     assert not np.array_equal(one.coefficients, other.coefficients)
 
 
 def test_a_shorter_context_is_masked():
-    prompt = small.world(length=6).sample(jax.random.key(0), 1)
+    prompt = small.world(length=6).sample(randomness.key(0), 1)
     assert np.asarray(prompt.present).tolist() == [True] * 6 + [False] * 4 + [True]
     assert not np.any(np.asarray(prompt.matches_query())[6:])
 
@@ -105,7 +106,7 @@ def test_bad_settings_are_refused_in_one_sentence(changes, sentence):
 
 def test_lengths_by_turns_come_equally_often_with_both_labels():
     world = small.world(length=6, shortest_length=3)
-    prompts = jax.vmap(lambda index: world.sample(jax.random.fold_in(jax.random.key(0), index), index))(jnp.arange(16))
+    prompts = jax.vmap(lambda index: world.sample(jax.random.fold_in(randomness.key(0), index), index))(jnp.arange(16))
     lengths = np.asarray(prompts.present).sum(axis=1) - 1
     pairs = sorted(zip(lengths.tolist(), np.asarray(prompts.target).tolist(), strict=True))
     assert pairs == sorted((length, label) for length in (3, 4, 5, 6) for label in (1.0, -1.0) for _ in range(2))

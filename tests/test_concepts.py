@@ -3,11 +3,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from iclab import ensemble, training
+from iclab import ensemble, randomness, training
 from iclab.errors import InputError
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer, ResidualTransformerSettings
-from iclab.training import Member, Training, train
+from iclab.optimisation import Training
+from iclab.training import Member, train
 from iclab.worlds.concepts import Concepts, Kind, answer_rows, orthonormal_concepts
 
 A, B, COMMON = orthonormal_concepts(16, 2, 8, seed=3)
@@ -23,7 +24,7 @@ def test_the_dictionary_has_7k_plus_k_prime_unit_rows_and_the_target_is_the_righ
     assert rows.shape == (7 * 2 + 8, 16)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     for index in range(8):
-        prompt = world(Kind.qa).sample(jax.random.key(index), index)
+        prompt = world(Kind.qa).sample(randomness.key(index), index)
         sign, task = 1 - 2 * (index % 2), (index // 2) % 2
         right = A[task] + sign * B[task]
         assert np.allclose(rows[int(prompt.target)], right / np.linalg.norm(right), atol=1e-6)
@@ -34,7 +35,7 @@ def test_the_dictionary_has_7k_plus_k_prime_unit_rows_and_the_target_is_the_righ
 def test_a_qa_sentence_has_its_task_once_at_any_place_and_no_b_before_the_word():
     places = []
     for index in range(60):
-        prompt = world(Kind.qa).sample(jax.random.key(index), index)
+        prompt = world(Kind.qa).sample(randomness.key(index), index)
         tokens, task = np.asarray(prompt.tokens()), (index // 2) % 2
         assert tokens.shape == (5, 16)
         assert np.allclose(tokens[:-1] @ B.T, 0, atol=1e-6)
@@ -46,7 +47,7 @@ def test_a_qa_sentence_has_its_task_once_at_any_place_and_no_b_before_the_word()
 
 
 def test_demonstrations_share_the_co_task_and_words_and_labels_their_sign():
-    prompt = world().sample(jax.random.key(1), 2)  # task 1, sign +
+    prompt = world().sample(randomness.key(1), 2)  # task 1, sign +
     tokens = np.asarray(prompt.tokens())
     for word, label in zip(tokens[:-1:2], tokens[1:-1:2], strict=True):
         assert np.isclose(word @ A[1], 0.1, atol=1e-6) and np.isclose(label @ A[1], 1, atol=1e-6)
@@ -56,16 +57,16 @@ def test_demonstrations_share_the_co_task_and_words_and_labels_their_sign():
 def test_other_concepts_join_a_word_with_probability_one_over_k():
     joined = 0
     for index in range(200):
-        tokens = np.asarray(world().sample(jax.random.key(index), index).tokens())
+        tokens = np.asarray(world().sample(randomness.key(index), index).tokens())
         joined += (np.abs(tokens[:-1:2] @ A[1 - (index // 2) % 2]) > 1e-3).sum()
     assert abs(joined / 600 - 0.5) < 0.08
 
 
 def test_polysemy_is_a_probability_and_0_leaves_the_co_task_alone():
     for index in range(20):
-        tokens = np.asarray(world(polysemy=0.0).sample(jax.random.key(index), index).tokens())
+        tokens = np.asarray(world(polysemy=0.0).sample(randomness.key(index), index).tokens())
         assert np.allclose(tokens @ A[1 - (index // 2) % 2], 0, atol=1e-6)
-    tokens = np.asarray(world(polysemy=1.0).sample(jax.random.key(0), 0).tokens())
+    tokens = np.asarray(world(polysemy=1.0).sample(randomness.key(0), 0).tokens())
     assert np.all(np.abs(tokens @ A.T) > 0.05)
     default, same = world(), world(polysemy=0.5)
     assert default.polysemy == same.polysemy  # 1/K
@@ -73,23 +74,23 @@ def test_polysemy_is_a_probability_and_0_leaves_the_co_task_alone():
 
 def test_samples_may_be_drawn_as_in_definition_c1_instead_of_by_turns():
     made = world(Kind.qa, balanced=False)
-    targets = np.asarray(jax.vmap(lambda key: made.sample(key, 0).target)(jax.random.split(jax.random.key(0), 400)))
+    targets = np.asarray(jax.vmap(lambda key: made.sample(key, 0).target)(jax.random.split(randomness.key(0), 400)))
     counts = {target: int((targets == target).sum()) for target in (0, 1, 7, 8)}
     assert sum(counts.values()) == 400 and all(abs(count - 100) < 35 for count in counts.values())
-    by_turns = world(Kind.qa).sample(jax.random.key(7), 3)
+    by_turns = world(Kind.qa).sample(randomness.key(7), 3)
     assert int(by_turns.target) == 8  # the second concept, the second sign
 
 
 def test_with_words_of_several_concepts_a_query_does_not_say_which_of_two_co_tasks_is_meant():
     # Such a word is equally likely for both: no model is below half its share, 1/(2K).
-    keys, numbers = jax.random.split(jax.random.key(0), 400), jnp.arange(400)
+    keys, numbers = jax.random.split(randomness.key(0), 400), jnp.arange(400)
     queries = jax.vmap(lambda key, number: world(cotasks=2).sample(key, number).tokens()[-1])(keys, numbers)
     both = np.all(np.abs(np.asarray(queries) @ B.T) > 0.5, axis=1)
     assert abs(np.mean(both) / 2 - 1 / (2 * 2)) < 0.05
 
 
 def test_qa_icl_prompts_are_sentences_with_labels_and_shorter_ones_are_masked():
-    prompt = world(Kind.qa_icl, maximum_pairs=3, pairs=2).sample(jax.random.key(0), 0)
+    prompt = world(Kind.qa_icl, maximum_pairs=3, pairs=2).sample(randomness.key(0), 0)
     assert prompt.atoms.shape[0] == 4 * 6 - 1
     assert np.asarray(prompt.present).tolist() == [True] * 12 + [False] * 6 + [True] * 5
     tokens = np.asarray(prompt.tokens())
@@ -97,11 +98,11 @@ def test_qa_icl_prompts_are_sentences_with_labels_and_shorter_ones_are_masked():
 
 
 def test_with_several_co_tasks_the_demonstrations_divide_between_them():
-    tasks = [int(t) for index in range(40) for t in world(cotasks=2).sample(jax.random.key(index), 0).pattern[:-1:2]]
+    tasks = [int(t) for index in range(40) for t in world(cotasks=2).sample(randomness.key(index), 0).pattern[:-1:2]]
     assert set(tasks) == {0, 1}
-    one = np.asarray(world(cotasks=2, pairs=7).sample(jax.random.key(0), 0).pattern[:-1:2])
+    one = np.asarray(world(cotasks=2, pairs=7).sample(randomness.key(0), 0).pattern[:-1:2])
     assert abs(int((one == 0).sum()) - 3.5) < 1  # by turns
-    assert all(int(world(cotasks=2).sample(jax.random.key(i), 0).pattern[-1]) == 0 for i in range(5))
+    assert all(int(world(cotasks=2).sample(randomness.key(i), 0).pattern[-1]) == 0 for i in range(5))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_bad_settings_are_refused(make, sentence):
 
 
 def random_model(seed=0):
-    keys = jax.random.split(jax.random.key(seed), 3)
+    keys = jax.random.split(randomness.key(seed), 3)
     return ResidualTransformer(*(0.4 * jax.random.normal(key, (16, 16)) for key in keys))
 
 
@@ -156,21 +157,21 @@ def gradients_by_hand(model, prompt):
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_the_gradients_are_those_of_equation_10(kind):
-    model, prompt = random_model(), world(kind, noise_scale=0.1).sample(jax.random.key(4), 1)
+    model, prompt = random_model(), world(kind, noise_scale=0.1).sample(randomness.key(4), 1)
     found = jax.grad(lambda m: cross_entropy.value(m(prompt)[0], prompt))(model)
     for name, expected in gradients_by_hand(model, prompt).items():
         assert np.allclose(getattr(found, name), expected, atol=2e-5), name
 
 
 def test_the_task_vector_has_norm_one_and_the_residual_is_added():
-    prompt = world(noise_scale=0.1).sample(jax.random.key(0), 0)
+    prompt = world(noise_scale=0.1).sample(randomness.key(0), 0)
     output, trace = random_model()(prompt)
     assert np.isclose(np.linalg.norm(trace.task_vector), 1, atol=1e-5)
     assert np.allclose(output, trace.task_vector + prompt.tokens()[-1], atol=1e-6)
 
 
 def test_an_entry_that_scores_as_high_as_the_right_one_is_a_tie_and_an_error():
-    prompt = world(Kind.qa).sample(jax.random.key(0), 0)
+    prompt = world(Kind.qa).sample(randomness.key(0), 0)
     wrong, tie = cross_entropy.mistake(jnp.zeros(16), prompt)
     assert bool(wrong) and bool(tie)
     wrong, tie = cross_entropy.mistake(prompt.answers[prompt.target], prompt)

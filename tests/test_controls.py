@@ -14,10 +14,10 @@ from iclab.authoring.sources import user_paper
 from iclab.evaluation import errors, expect
 from iclab.experiments import CONTROL_PROMPTS, Lab, Recipe
 from iclab.losses import hinge
+from iclab.optimisation import Training
 from iclab.papers import PAPERS
 from iclab.probes.attention import attention_mass
 from iclab.runs.judging import Judge
-from iclab.training import Training
 
 STEPS = (0, 20, 40)
 LENGTHS = {"length": (4, 10)}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import small
-from iclab import ensemble
+from iclab import ensemble, randomness
 from iclab.evaluation import Jobs, errors, evaluate, expect
 from iclab.losses import hinge
 
@@ -29,7 +29,7 @@ class Oracle(eqx.Module):
 
 
 def measured(model, prompts=1000):
-    jobs = Jobs(*(ensemble.stack([part]) for part in (model, np.float32(0), small.world(), jax.random.key(0))))
+    jobs = Jobs(*(ensemble.stack([part]) for part in (model, np.float32(0), small.world(), randomness.key(0))))
     return {name: float(value[0]) for name, value in evaluate(errors(hinge), jobs, prompts).items()}
 
 
@@ -50,7 +50,7 @@ def test_the_hinge_loss_and_the_error_are_different_things():
 
 
 def test_an_expectation_is_the_mean_over_the_prompts_it_draws():
-    world, key = small.world(), jax.random.key(7)
+    world, key = small.world(), randomness.key(7)
     found = expect(
         lambda model, prompt: {"label": jnp.sum(prompt.coefficients)}, Oracle(jnp.ones(())), world, key, 3, batch=8
     )

@@ -7,7 +7,7 @@ import small
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe
 from iclab.losses import hinge
-from iclab.training import Training
+from iclab.optimisation import Training
 
 STEPS = [0, 20]
 RECIPES = {

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from iclab import randomness
 from iclab.authoring.exploration import MOMENTS, PROMPTS, moments
 from iclab.experiments import Lab
 from iclab.inference import chain_of_thought
@@ -59,8 +60,8 @@ def test_outliers_are_switched_on_in_the_same_prompts(run):
 def test_the_steps_of_a_reasoning_are_those_of_cot_inference():
     s = PAPERS["chain-of-thought"].settings["smoke"]
     world = chain_explorer._recipe(s, 0).watched[0]
-    prompt = world.sample(jax.random.key(3), 1)
-    model = ChainTransformer(0.5 * jax.random.normal(jax.random.key(4), (world.columns, world.columns)))
+    prompt = world.sample(randomness.key(3), 1)
+    model = ChainTransformer(0.5 * jax.random.normal(randomness.key(4), (world.columns, world.columns)))
     found = chain_explorer.look(model, prompt)
     answers, _ = chain_of_thought(model, prompt)
     np.testing.assert_array_equal(found["answer@stage"], answers)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from iclab import randomness
 from iclab.kinds import Outcome
 from iclab.papers import PAPERS
 from iclab.papers.feature_selection.edges import FRACTIONS, AtLeast, edge_length
@@ -110,7 +111,7 @@ def test_signs_of_mixtures():
 
 def test_at_the_edge_one_example_matches_where_it_is_guaranteed():
     """And as drawn a share 1 - (1 - α'/2)^l of the prompts has one."""
-    keys, numbers = jax.random.split(jax.random.key(0), 4000), np.arange(4000)
+    keys, numbers = jax.random.split(randomness.key(0), 4000), np.arange(4000)
 
     @jax.jit
     def share(place):

@@ -6,6 +6,7 @@ import pytest
 
 import reference
 import small
+from iclab import randomness
 from iclab.errors import InputError
 from iclab.losses import cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
@@ -15,8 +16,8 @@ from iclab.worlds.reasoning import Reasoning
 SIZES = [(1, 1, 8), (3, 2, 12)]  # depth, heads, width
 # Compiled once for all tests: operation by operation a forward pass takes seconds to compile.
 answer = eqx.filter_jit(lambda model, prompt: model(prompt))
-draw = eqx.filter_jit(lambda world, seed: world.sample(jax.random.key(seed), seed))
-init = eqx.filter_jit(lambda settings, world: settings.init(jax.random.key(0), world))
+draw = eqx.filter_jit(lambda world, seed: world.sample(randomness.key(seed), seed))
+init = eqx.filter_jit(lambda settings, world: settings.init(randomness.key(0), world))
 
 
 def model_of(world, depth=3, heads=2, width=12):

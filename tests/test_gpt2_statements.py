@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.answers import judge
+from iclab.entries import judge
 from iclab.library import select
 from iclab.papers.nonlinear_icl.experiments import FRACTIONS, LENGTHS, SUMS
 

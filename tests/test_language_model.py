@@ -11,7 +11,7 @@ import xarray as xr
 
 import iclab
 import tiny
-from iclab.answers import judge
+from iclab.entries import judge
 from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.expressions import measured

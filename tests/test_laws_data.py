@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.answers import judge
 from iclab.authoring.laws import Law, geometric, gridded, law_table, passages, swept
 from iclab.authoring.pictures import Power
 from iclab.drawing import boundary_map, panels
+from iclab.entries import judge
 from iclab.expressions import measured
 from iclab.kinds import Outcome
 from iclab.papers import PAPERS

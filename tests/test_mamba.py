@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from iclab import randomness
 from iclab.errors import InputError
 from iclab.losses import hinge
 from iclab.models.linear_attention import attend_all, gates_at_end
@@ -17,7 +18,7 @@ from test_outliers import world
 
 
 def random_mamba(seed=0, depth=1, residual=Residual.label):
-    keys = jax.random.split(jax.random.key(seed), 3)
+    keys = jax.random.split(randomness.key(seed), 3)
     return Mamba(
         0.3 * jax.random.normal(keys[0], (depth, 11, 11)),
         0.3 * jax.random.normal(keys[1], (depth, 11, 11)),
@@ -34,7 +35,7 @@ def random_linear(seed=0, depth=1, residual=Residual.label, causal=False, mean=F
 def prompt(seed=0, **changes):
     settings = {"fraction": 0.4, "magnitude": 2.0} | changes
     length = settings.pop("length", 10)
-    return world(Outliers(**settings), length=length).sample(jax.random.key(seed), seed)
+    return world(Outliers(**settings), length=length).sample(randomness.key(seed), seed)
 
 
 def gates_float64(logits):
@@ -151,7 +152,7 @@ def test_a_stack_is_its_definition(residual, kind):
 
 def test_gradients_are_finite_and_nothing_overflows_with_100000_examples():
     made = world(Outliers(0.6, 2.0), length=100_000, maximum=100_000)
-    one = eqx.filter_jit(made.sample)(jax.random.key(0), 0)
+    one = eqx.filter_jit(made.sample)(randomness.key(0), 0)
     for model in (random_mamba(0), random_linear(0), random_mamba(0, 3)):
         small = dataclasses.replace(model, key_weights=0.01 * model.key_weights)
         value, gradients = eqx.filter_jit(eqx.filter_value_and_grad(lambda m: hinge.value(m(one)[0], one)))(small)
@@ -176,12 +177,12 @@ def test_groups_of_gates_and_scores_are_what_the_truth_says():
 
 def test_initialisation_and_letters():
     made = world(Outliers(0.5, 2.0))
-    model = MambaSettings(initial_scale=0.2).init(jax.random.key(0), made)
+    model = MambaSettings(initial_scale=0.2).init(randomness.key(0), made)
     letters = model.letters()
     assert {name: array.shape for name, array in letters.items()} == {"W_B": (11, 11), "W_C": (11, 11), "w": (11,)}
     assert np.allclose(letters["W_B"], 0.2 * np.diag([1.0] * 10 + [0.0]))
-    assert set(LinearTransformerSettings().init(jax.random.key(0), made).letters()) == {"W_B", "W_C"}
-    assert MambaSettings(depth=3).init(jax.random.key(0), made).letters()["w"].shape == (3, 11)
+    assert set(LinearTransformerSettings().init(randomness.key(0), made).letters()) == {"W_B", "W_C"}
+    assert MambaSettings(depth=3).init(randomness.key(0), made).letters()["w"].shape == (3, 11)
 
 
 def test_bad_settings_are_refused():
@@ -192,6 +193,6 @@ def test_bad_settings_are_refused():
     with pytest.raises(InputError, match="depth is 0"):
         LinearTransformerSettings(depth=0)
     with pytest.raises(InputError, match="the label must be one column"):
-        MambaSettings().init(jax.random.key(0), small.world())
+        MambaSettings().init(randomness.key(0), small.world())
     with pytest.raises(InputError, match=r"recurrence .* one layer"):
         recurrence(random_mamba(depth=2), prompt())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from iclab import randomness
 from iclab.errors import InputError
 from iclab.models.mamba import MambaSettings
 from iclab.papers import PAPERS
@@ -25,7 +26,7 @@ SMOKE = PAPERS["mamba-outliers"].settings["smoke"]
 def moved(shifts, seed=0, scale=0.2):
     """A Mamba of the paper's size with weights that moved away from δI, and the world it was trained in."""
     world = training_world(SMOKE, shifts, 0.6)
-    model = MambaSettings(scale).init(jax.random.key(seed), world)
+    model = MambaSettings(scale).init(randomness.key(seed), world)
     noise = 0.1 * np.random.default_rng(seed).normal(size=(2, *model.key_weights.shape)).astype(np.float32)
     changed = {"key_weights": model.key_weights + noise[0], "query_weights": model.query_weights + noise[1]}
     return dataclasses.replace(model, **changed), world
@@ -77,7 +78,7 @@ def test_growth_by_group_is_the_mean_over_its_pairs(shifts):
 
 def test_nothing_has_grown_at_the_start():
     world = training_world(SMOKE, 1, 0.6)
-    model = MambaSettings(0.2).init(jax.random.key(0), world)
+    model = MambaSettings(0.2).init(randomness.key(0), world)
     assert all(abs(float(value)) < 1e-5 for value in weight_growth(model, world, 0.2).values())
 
 
@@ -132,7 +133,7 @@ def test_mixtures_have_the_sum_that_is_asked_for():
 def test_the_gate_of_a_mixture_closes_with_its_size_times_its_sum():
     """With equal wᵀv* < 0 the logit of κ_a' Σ λ_i v*_i is that of κ_a v* where κ_a' Σλ = κ_a, whatever Σλ."""
     world = training_world(SMOKE, 3, 0.6)
-    model = MambaSettings(0.2).init(jax.random.key(0), world)
+    model = MambaSettings(0.2).init(randomness.key(0), world)
     w = -sum(np.asarray(row) for row in patterns_of(world)["outliers"])
     model = moved_gate(model, w)
     seen = float(gate_directions(model, world, inference_world(SMOKE, 0.3, 2.0, outliers="seen"))["nearest_gate"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from iclab import randomness
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl.lemmas import lucky_shares
@@ -64,7 +65,7 @@ def test_responses_are_those_of_the_worst_token():
 
 def test_an_untrained_model_answers_every_pattern_with_the_initial_scale():
     world = out_of_domain(SMALL, 1.28, 0.8, 20, 20)
-    model = recipe(SMALL).model.init(jax.random.key(0), world)
+    model = recipe(SMALL).model.init(randomness.key(0), world)
     found = responses(model, world, recipe(SMALL).world)
     start = SMALL.initial_scale * SMALL.pattern_strength
     assert float(found["query_own"]) == pytest.approx(start, rel=1e-4)
@@ -91,7 +92,7 @@ def test_the_gap_splits_norms_with_the_least_variance():
 @pytest.mark.parametrize(("fraction", "length", "matching"), [(0.1, 10, 1), (0.5, 9, 3), (0.8, 20, 8)])
 def test_every_guaranteed_prompt_has_what_is_assumed_and_no_more(domain, fraction, length, matching):
     world = guaranteed(place(SMALL, domain, fraction, length), fraction)
-    prompts = jax.vmap(world.sample)(jax.random.split(jax.random.key(3), 200), jnp.arange(200))
+    prompts = jax.vmap(world.sample)(jax.random.split(randomness.key(3), 200), jnp.arange(200))
     matches = jax.vmap(lambda prompt: prompt.matches_query())(prompts)
     assert (matches.sum(axis=1) == matching).all()
     labels = np.where(matches, prompts.label[:, :-1], prompts.target[:, None])

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 import small
+from iclab import randomness
 from iclab.errors import InputError
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
@@ -25,7 +26,7 @@ def world(settings, *, length=10, maximum=10, tasks=None):
 
 
 def draw(made, count=4000):
-    return jax.jit(jax.vmap(made.sample))(jax.random.split(jax.random.key(0), count), jnp.arange(count))
+    return jax.jit(jax.vmap(made.sample))(jax.random.split(randomness.key(0), count), jnp.arange(count))
 
 
 def test_a_bernoulli_fraction_is_binomial_and_an_exact_one_is_exact():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import small
+from iclab import randomness
 from iclab.models.gpt2 import GPT2Settings
 from iclab.probes import pruning
 from iclab.probes.attention import attention_mass, by_head
@@ -14,7 +15,7 @@ from test_softmax_transformer import random_model
 
 
 def prompt(seed=0, **changes):
-    return small.world(**changes).sample(jax.random.key(seed), seed)
+    return small.world(**changes).sample(randomness.key(seed), seed)
 
 
 def test_attention_splits_into_matching_and_other_contexts():
@@ -29,7 +30,7 @@ def test_attention_splits_into_matching_and_other_contexts():
 
 def test_projections_at_initialisation_are_delta_times_the_input():
     """W_Q p = δ x at the start: along the pattern δβ, across it δ|κ|β on the one irrelevant pattern of the token."""
-    model = small.MODEL.init(jax.random.key(0), small.world())
+    model = small.MODEL.init(randomness.key(0), small.world())
     one = prompt(3, basis_seed=2)
     found = projections(model, one)
     sizes = np.abs(np.asarray(one.coefficients[:, 1]))
@@ -81,7 +82,7 @@ def test_contributions_of_label_and_feature_add_up_to_the_preactivation():
 
 
 def cut(model, order, amount):
-    return pruning.prune(model, pruning.Pruning(np.int32(order), np.float32(amount), jax.random.key(1)))
+    return pruning.prune(model, pruning.Pruning(np.int32(order), np.float32(amount), randomness.key(1)))
 
 
 @pytest.mark.parametrize("order", [pruning.SMALLEST, pruning.RANDOM, pruning.LARGEST])
@@ -105,13 +106,13 @@ def test_pruning_removes_the_neurons_it_names():
 
 def gpt2():
     """Two layers; weights far from zero, so that every neuron speaks."""
-    model = eqx.filter_jit(GPT2Settings(depth=2, width=12, positions=11).init)(jax.random.key(0), small.world())
+    model = eqx.filter_jit(GPT2Settings(depth=2, width=12, positions=11).init)(randomness.key(0), small.world())
     random = np.random.default_rng(0)
     return jax.tree.map(lambda leaf: leaf + 0.3 * jnp.asarray(random.normal(size=leaf.shape), jnp.float32), model)
 
 
 def layers_cut(model, layer, order, amount):
-    neurons = pruning.Pruning(np.int32(order), np.float32(amount), jax.random.key(1))
+    neurons = pruning.Pruning(np.int32(order), np.float32(amount), randomness.key(1))
     return pruning.prune_layer(model, pruning.LayerPruning(np.int32(layer), neurons))
 
 
@@ -148,7 +149,7 @@ def test_attention_of_gpt2_by_head_is_uniform_where_all_scores_are_equal():
     world = small.world(length=7)
     where = lambda m: [part for b in m.blocks for part in (b.attention.weight, b.attention.bias)]  # noqa: E731
     zero = eqx.tree_at(where, gpt2(), [jnp.zeros((12, 36)), jnp.zeros(36)] * 2)
-    one = world.sample(jax.random.key(3), 0)
+    one = world.sample(randomness.key(3), 0)
     found = by_head(eqx.filter_jit(attention_mass)(zero, one))
     same = np.sum(np.asarray(one.matches_query()))
     assert np.allclose(found["attention_same@layer@head"], np.full((2, 2), same / 8))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import small
+from iclab import randomness
 from iclab.prompts import InAtoms, InColumns, make_prompt
 from iclab.worlds.reasoning import Reasoning
 
@@ -24,13 +25,13 @@ WORLDS = {
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_scores_pools_and_the_query_are_those_of_the_dense_tokens(name):
-    prompt = WORLDS[name].sample(jax.random.key(3), 0)
+    prompt = WORLDS[name].sample(randomness.key(3), 0)
     assert (prompt.label_atom is None) == (name == "labels among the atoms")
     atoms, dense = in_atoms(prompt), np.asarray(prompt.tokens(), float)
     columns = InColumns(prompt.tokens())
     matrix, weights = (
-        jax.random.normal(jax.random.key(4), (5, dense.shape[1])),
-        jax.random.uniform(jax.random.key(5), (len(dense),)),
+        jax.random.normal(randomness.key(4), (5, dense.shape[1])),
+        jax.random.uniform(randomness.key(5), (len(dense),)),
     )
     for view in (atoms, columns):
         read = view.read(matrix)
@@ -42,7 +43,7 @@ def test_scores_pools_and_the_query_are_those_of_the_dense_tokens(name):
 
 
 def test_noise_and_a_large_dictionary_are_read_in_columns():
-    clean = small.world().sample(jax.random.key(0), 0)
+    clean = small.world().sample(randomness.key(0), 0)
     assert isinstance(clean.view(), InAtoms)
     noise = jnp.zeros_like(clean.tokens())
     assert isinstance(dataclasses.replace(clean, noise=noise).view(), InColumns)
@@ -51,7 +52,17 @@ def test_noise_and_a_large_dictionary_are_read_in_columns():
 
 
 def test_a_prompt_of_dense_tokens_has_them_as_they_are():
-    tokens = jax.random.normal(jax.random.key(1), (4, 3))
+    tokens = jax.random.normal(randomness.key(1), (4, 3))
     prompt = make_prompt(tokens, 1.0, present=jnp.array([True, False, True]))
     assert np.array_equal(prompt.tokens(), tokens) and isinstance(prompt.view(), InColumns)
     assert prompt.shown().tolist() == [True, False, True, False] and prompt.feature_columns == 2
+
+
+def test_a_prompt_that_is_written_out_has_the_same_tokens():
+    clean = small.world().sample(randomness.key(0), 0)
+    assert clean.written_out() is clean
+    noisy = dataclasses.replace(clean, noise=jax.random.normal(randomness.key(1), clean.tokens().shape))
+    written = noisy.written_out()
+    assert written.atoms.shape[1] == 0 and written.label_atom is None
+    assert np.array_equal(written.tokens(), noisy.tokens())
+    assert np.array_equal(written.matches_query(), noisy.matches_query())

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import drawn
-from iclab import ensemble, training
+from iclab import ensemble, optimisation, training
 from iclab.devices import quick_compilation
 from iclab.errors import InputError
 from iclab.evaluation import errors, expect
@@ -109,7 +109,10 @@ def test_a_model_in_a_world_it_cannot_read_is_refused_in_a_sentence(world, model
     @given(drawn.setups(maker), drawn.setups(drawn.MODELS[model]))
     def property_holds(place, settings_of_model):
         member = Member(
-            ensemble.member_key("properties", 0), place.build(), settings_of_model.build(), training.Training(batch=2)
+            ensemble.member_key("properties", 0),
+            place.build(),
+            settings_of_model.build(),
+            optimisation.Training(batch=2),
         )
         with pytest.raises(InputError) as refused:
             training.shapes(ensemble.stack([member]), maker.loss, ())
@@ -142,7 +145,7 @@ def test_what_is_not_finite_is_marked_as_diverged(world, model, cases):
     @cases(few=3, many=125)
     @given(drawn.trainings((maker, drawn.MODELS[model]), 1, 4), st.floats(1e3, 1e38))
     def property_holds(setups, step_size):
-        how = training.Training(step_size, batch=4)
+        how = optimisation.Training(step_size, batch=4)
         states, records = trained([[*(part.build() for part in parts), how] for parts in setups], maker.loss)
         infinite = ~np.isfinite(records["training_loss"][:, 1:]).all(axis=1)
         lost.extend(infinite)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from iclab import randomness
 from iclab.randomness import block, ranks, uniforms
 
 
@@ -23,7 +24,7 @@ def test_the_cipher_has_its_known_answers(key, counter, expected):
 
 
 def test_uniforms_are_uniform_and_depend_on_the_key_alone():
-    keys = jax.random.split(jax.random.key(0), 400)
+    keys = jax.random.split(randomness.key(0), 400)
     drawn = np.asarray(jax.vmap(lambda key: uniforms(key, 251))(keys))
     assert drawn.min() >= 0 and drawn.max() < 1
     counts = np.histogram(drawn, bins=20, range=(0, 1))[0]
@@ -41,3 +42,30 @@ def test_ranks_are_those_of_a_stable_sort(count):
     scores = np.random.default_rng(0).integers(0, 5, count).astype(np.float32)  # many ties
     expected = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
     assert np.array_equal(ranks(jnp.asarray(scores)), expected)
+
+
+def test_our_keys_draw_what_those_of_jax_draw():
+    def drawn(key):
+        one, two, three = jax.random.split(key, 3)
+        many = jax.random.split(jax.random.fold_in(one, 2**32 - 1), (2, 3))
+        return [
+            jax.random.uniform(one, (5, 3)),
+            jax.random.normal(two, (31,)),
+            jax.random.randint(three, (7,), 0, 10),
+            jax.random.permutation(one, 11),
+            jax.random.categorical(two, jnp.arange(4.0), shape=(9,)),
+            jax.random.bits(three, (6,), "uint8"),
+            jax.vmap(jax.vmap(lambda key: jax.random.normal(key, (4,))))(many),
+        ]
+
+    for seed in (0, 7, 2**31):
+        for ours, theirs in zip(drawn(randomness.key(seed)), drawn(jax.random.key(np.uint32(seed))), strict=True):
+            assert np.array_equal(ours, theirs)
+    with jax.enable_x64():
+        ours, theirs = (jax.random.uniform(key, (5,), "float64") for key in (randomness.key(3), jax.random.key(3)))
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("words", [(0, 0), (2**32 - 1, 5)])
+def test_keys_are_their_words(words):
+    assert np.array_equal(jax.random.key_data(randomness.key_of(np.array(words, np.uint32))), words)

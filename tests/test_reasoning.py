@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from iclab import ensemble
+from iclab import ensemble, randomness
 from iclab.errors import InputError
 from iclab.evaluation import Jobs, errors, evaluate
 from iclab.inference import chain_errors, chain_of_thought
 from iclab.losses import squared
 from iclab.models.chain_transformer import ChainTrace, ChainTransformer, ChainTransformerSettings
+from iclab.optimisation import Training
 from iclab.papers.chain_of_thought.settings import Settings
 from iclab.probes.steps import step_gradients, step_masses
-from iclab.training import Member, Training, train
+from iclab.training import Member, train
 from iclab.worlds import transitions
 from iclab.worlds.reasoning import Mode, Reasoning, ask
 
@@ -30,7 +31,7 @@ def world(patterns=PATTERNS, steps=2, **changes):
 
 def draw(made, count=2000):
     return jax.jit(jax.vmap(lambda k, i: made.sample(k, i)))(
-        jax.random.split(jax.random.key(0), count), jnp.arange(count)
+        jax.random.split(randomness.key(0), count), jnp.arange(count)
     )
 
 
@@ -121,13 +122,13 @@ def test_patterns_and_steps_stay_balanced_over_batches_of_any_size():
     pairs = np.zeros((5, 2), int)
     for step in range(10):
         for index in range(step * 7, step * 7 + 7):
-            prompt = made.sample(jax.random.key(index), index)
+            prompt = made.sample(randomness.key(index), index)
             pairs[int(prompt.chain[0]), int(prompt.step[-1]) - 1] += 1
     assert np.all(pairs == 7)
 
 
 def test_tokens_are_input_output_and_position():
-    prompt = world(steps=3, mode=Mode.next_step).sample(jax.random.key(1), 7)  # pattern 2, step 2
+    prompt = world(steps=3, mode=Mode.next_step).sample(randomness.key(1), 7)  # pattern 2, step 2
     tokens, chain = np.asarray(prompt.tokens()), np.asarray(prompt.chain)
     assert int(prompt.step[-1]) == 2 and int(prompt.target) == chain[2]
     assert np.allclose(tokens[-1], np.r_[PATTERNS[chain[1]], np.zeros(8), np.eye(3)[1]])
@@ -146,7 +147,7 @@ def test_steps_go_wrong_as_often_as_the_matrices_say():
 
 
 def test_noise_is_orthogonal_to_the_patterns_has_its_norm_and_is_shared_by_output_and_next_input():
-    prompt = world(noise_norm=0.2).sample(jax.random.key(0), 0)
+    prompt = world(noise_norm=0.2).sample(randomness.key(0), 0)
     noise = np.asarray(prompt.noise)
     assert np.allclose(noise[:12, :8] @ PATTERNS.T, 0, atol=1e-6)
     assert np.allclose(np.linalg.norm(noise[:12, :8], axis=1), 0.2, atol=1e-5)
@@ -155,7 +156,7 @@ def test_noise_is_orthogonal_to_the_patterns_has_its_norm_and_is_shared_by_outpu
 
 
 def test_direct_prompts_show_input_and_final_answer_only():
-    prompt = world(steps=3, mode=Mode.direct, noise_norm=0.1).sample(jax.random.key(2), 3)
+    prompt = world(steps=3, mode=Mode.direct, noise_norm=0.1).sample(randomness.key(2), 3)
     clean = np.asarray(prompt.tokens() - prompt.noise)
     first = clean[:18].reshape(6, 3, -1)
     assert np.all(first[:, 1:, :16] == 0) and np.all(np.asarray(prompt.noise)[:18].reshape(6, 3, -1)[:, 1:] == 0)
@@ -202,8 +203,8 @@ def forward_float64(weights, tokens, present):
 @pytest.mark.parametrize("separate", [False, True])
 def test_it_agrees_with_a_slow_float64_forward_of_equation_2(separate):
     made = world(noise_norm=0.2)
-    model = ChainTransformerSettings(initial_scale=0.5, separate=separate).init(jax.random.key(1), made)
-    prompt = made.sample(jax.random.key(2), 3)
+    model = ChainTransformerSettings(initial_scale=0.5, separate=separate).init(randomness.key(1), made)
+    prompt = made.sample(randomness.key(2), 3)
     letters = model.letters()
     weights = letters["W"] if not separate else letters["W_K"].T @ letters["W_Q"]
     assert np.allclose(model(prompt)[0], forward_float64(weights, prompt.tokens(), prompt.present), atol=1e-5)
@@ -211,7 +212,7 @@ def test_it_agrees_with_a_slow_float64_forward_of_equation_2(separate):
 
 def test_attention_is_uniform_at_zero_weights_and_splits_into_four_groups():
     made = world(steps=3)
-    prompt = made.sample(jax.random.key(0), 7)
+    prompt = made.sample(randomness.key(0), 7)
     _, trace = ChainTransformer(jnp.zeros((19, 19)))(prompt)
     seen = np.asarray(prompt.present)[:-1]
     assert np.allclose(trace.attention, seen / seen.sum())
@@ -234,7 +235,7 @@ def softmax_gradient(weights, tokens, present, target):
 
 def test_gradients_between_columns_are_the_means_over_pairs_of_the_gradient_by_hand():
     """Against a loop over all pairs of columns (μ_j; 0; c_k), with a model that is not symmetric."""
-    prompt = world().sample(jax.random.key(3), 6)
+    prompt = world().sample(randomness.key(3), 6)
     weights = np.random.default_rng(0).normal(size=(18, 18))
     found = step_gradients(ChainTransformer(jnp.asarray(weights, jnp.float32)), prompt)
     tokens, present = np.asarray(prompt.tokens(), float), np.asarray(prompt.present)[:-1]
@@ -282,7 +283,7 @@ def test_an_oracle_has_the_error_of_a_majority_vote(right, following, voters):
     made = Reasoning(
         patterns, steps=1, matching_fraction=1.0, context_length=voters, transitions=matrices, mode=Mode.chain
     )
-    jobs = Jobs(*(ensemble.stack([part]) for part in (Oracle(jnp.zeros(1)), np.float32(0), made, jax.random.key(5))))
+    jobs = Jobs(*(ensemble.stack([part]) for part in (Oracle(jnp.zeros(1)), np.float32(0), made, randomness.key(5))))
     found = float(evaluate(chain_errors, jobs, 40_000)["error"][0])
     rest = (1 - right - following) / 2
     expected = plurality_error([right, following, rest, rest], voters)
@@ -294,7 +295,7 @@ def test_chain_of_thought_feeds_its_answers_back():
     rest.
     """
     made = world(steps=3, matching_fraction=1.0, mode=Mode.chain)
-    prompt = made.sample(jax.random.key(3), 2)
+    prompt = made.sample(randomness.key(3), 2)
     answers, ties = chain_of_thought(Oracle(jnp.zeros(1)), prompt)
     assert np.array_equal(answers, prompt.chain[1:]) and not np.any(ties)
     derailed = ask(prompt, prompt.chain.at[1].set((prompt.chain[1] + 1) % 5), 2)
@@ -309,7 +310,7 @@ def trained(made, steps=400, step_size=10.0):
 
 
 def measured(models, made, measure, prompts=2000):
-    jobs = Jobs(models, np.zeros(1), ensemble.stack([made]), ensemble.stack([jax.random.key(1)]))
+    jobs = Jobs(models, np.zeros(1), ensemble.stack([made]), ensemble.stack([randomness.key(1)]))
     return {name: float(value[0]) for name, value in evaluate(measure, jobs, prompts).items()}
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import folders
 import iclab
-from iclab.answers import SCHEMA
+from iclab import randomness
+from iclab.entries import SCHEMA
 from iclab.errors import InputError
 from iclab.papers import PAPERS
 from iclab.runs.judging import Judge
@@ -46,7 +47,6 @@ def test_the_page_is_self_contained_and_names_every_statement(run):
 
 
 def test_saved_models_hold_the_letters_of_the_paper_and_answer_as_the_code_does(run):
-    import jax
 
     import reference
     from iclab.papers.nonlinear_icl.settings import recipe
@@ -60,7 +60,7 @@ def test_saved_models_hold_the_letters_of_the_paper_and_answer_as_the_code_does(
     assert letters["label_embedding"].shape == (30,)
     assert not np.allclose(letters["W_O"], 0)
     settings = PAPERS["nonlinear-icl"].settings["smoke"]
-    prompt = recipe(settings, settings.matching_fraction).world.sample(jax.random.key(0), 0)
+    prompt = recipe(settings, settings.matching_fraction).world.sample(randomness.key(0), 0)
     output, _ = reference.forward(letters, prompt.tokens(), prompt.present)
     assert np.isfinite(output)
     assert len(list((run.directory / "models" / "nonlinear-icl-tasks").glob("*.npz"))) == 30

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import iclab
-from iclab import cli, ensemble, memory, training
+from iclab import cli, ensemble, memory, randomness, training
 from iclab.engine import ComputingEngine, TrainingRequest
 from iclab.errors import InputError
 from iclab.experiments import Lab
@@ -105,7 +105,7 @@ def test_select_gives_an_ordinary_model_back(swept):
     history = swept.data["training_loss"].sel(matching_fraction=0.4, step_size=2.0, seed=1)
     trained = again.trained(matching_fraction=0.4, step_size=2)
     assert np.array_equal(trained.history["training_loss"].sel(seed=1).squeeze(), history.squeeze(), equal_nan=True)
-    output, trace = model(trained.recipes[0].world.sample(jax.random.key(0), 0))
+    output, trace = model(trained.recipes[0].world.sample(randomness.key(0), 0))
     assert np.isfinite(output) and trace.attention.shape == (10,)
 
 

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from iclab import randomness
 from iclab.models.residual_transformer import ResidualTransformer
 from iclab.probes.projections import concept_projections
 from iclab.probes.task_vectors import (
@@ -25,7 +26,7 @@ def ideal():
 def test_a_model_that_passes_only_the_a_of_its_task_retrieves_the_task_vector_and_answers_right():
     wrong = []
     for index in range(40):
-        prompt = world(Kind.qa).sample(jax.random.key(index), index)
+        prompt = world(Kind.qa).sample(randomness.key(index), index)
         found = task_vector_cosines(ideal(), prompt)
         assert np.isclose(found["cos_task"], 1, atol=1e-5)
         assert max(float(found[name]) for name in ("cos_other", "cos_low", "cos_low_other", "cos_common")) < 1e-5
@@ -36,7 +37,7 @@ def test_a_model_that_passes_only_the_a_of_its_task_retrieves_the_task_vector_an
 def test_two_co_tasks_give_a_positive_mixture_of_their_concepts():
     weights = []
     for index in range(30):
-        prompt = world(cotasks=2, pairs=8).sample(jax.random.key(index), index)
+        prompt = world(cotasks=2, pairs=8).sample(randomness.key(index), index)
         found = mixture_weights(ideal(), prompt)
         assert np.isclose(found["rest"], 0, atol=1e-5)
         weights.append(np.asarray(found["weight@concept"]))
@@ -45,7 +46,7 @@ def test_two_co_tasks_give_a_positive_mixture_of_their_concepts():
 
 def test_cosines_are_those_of_the_pooled_value_with_the_dictionary():
     for index in range(4):
-        prompt, model = world(noise_scale=0.1).sample(jax.random.key(index), index), random_model(1)
+        prompt, model = world(noise_scale=0.1).sample(randomness.key(index), index), random_model(1)
         tokens, task = np.asarray(prompt.tokens(), np.float64), (index // 2) % 2
         w_q, w_k, w_v = (np.asarray(w, np.float64) for w in jax.tree.leaves(model))
         scores = tokens[:-1] @ w_k.T @ (w_q @ tokens[-1])
@@ -62,7 +63,7 @@ def test_cosines_are_those_of_the_pooled_value_with_the_dictionary():
 def test_a_model_that_retrieves_a_mixture_answers_right_where_the_word_says_which_co_task_is_meant():
     right = []
     for index in range(40):
-        prompt = world(cotasks=2, pairs=8, polysemy=0.0).sample(jax.random.key(index), index)
+        prompt = world(cotasks=2, pairs=8, polysemy=0.0).sample(randomness.key(index), index)
         output, _ = ideal()(prompt)
         right.append(int(np.argmax(prompt.answers @ output)) == int(prompt.target))
     assert np.mean(right) > 0.9  # all but prompts whose demonstrations hardly have the query's co-task
@@ -82,7 +83,7 @@ def test_projections_are_the_bilinear_forms_on_the_dictionary():
 
 
 def test_the_static_offset_is_the_mean_label_minus_the_mean_word():
-    prompt = world(pairs=6).sample(jax.random.key(3), 1)
+    prompt = world(pairs=6).sample(randomness.key(3), 1)
     tokens = np.asarray(prompt.tokens(), np.float64)
     offset = tokens[1:-1:2].mean(axis=0) - tokens[:-1:2].mean(axis=0)
     best = np.argmax(np.asarray(prompt.answers) @ (tokens[-1] + offset))
@@ -90,7 +91,7 @@ def test_the_static_offset_is_the_mean_label_minus_the_mean_word():
 
 
 def test_complexity_is_one_over_the_largest_probability():
-    prompt = world().sample(jax.random.key(5), 0)
+    prompt = world().sample(randomness.key(5), 0)
     output, _ = random_model()(prompt)
     scores = np.asarray(prompt.answers @ output, np.float64)
     assert np.isclose(

@@ -15,9 +15,9 @@ from iclab.engine import ComputingEngine
 from iclab.evaluation import errors
 from iclab.experiments import Lab, Recipe
 from iclab.losses import hinge
+from iclab.optimisation import Training
 from iclab.runs import checkpoints
 from iclab.together import side_by_side
-from iclab.training import Training
 
 STEPS = (0, 4, 8, 12)
 ASKED = errors(hinge)
@@ -64,6 +64,7 @@ def test_programs_are_let_go_when_there_are_too_many_and_the_numbers_stay(monkey
     before = side_by_side(tasks, ComputingEngine(), at_once=1)
     cleared = []
     monkeypatch.setattr(memory, "crowded", lambda: True)
+    monkeypatch.setattr("iclab.together.BETWEEN", 1)
     monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
     after = side_by_side(tasks, ComputingEngine(), at_once=1)
     assert len(cleared) >= 3 and all(map(same, before, after))

@@ -14,15 +14,16 @@ from iclab.errors import InputError
 from iclab.evaluation import Jobs, errors, evaluate
 from iclab.losses import hinge
 from iclab.models.gpt2 import GPT2Settings
-from iclab.training import Cosine, Member, Training, train
+from iclab.optimisation import Cosine, Training
+from iclab.training import Member, train
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
 RECORD = [0, 20, 40]
 
 
 def batch_loss(model, world, key, batch, first=0):
-    prompts, axes = training._draw(world, key, batch, first)
-    return training._batch_loss(model, prompts, axes, hinge)[0]
+    prompts = jax.vmap(world.sample)(jax.random.split(key, batch), first + jnp.arange(batch))
+    return jnp.mean(jax.vmap(lambda prompt: hinge.value(model(prompt)[0], prompt))(prompts))
 
 
 def leaves(tree):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import small
+from iclab import randomness
 from iclab.probes import updates
 from test_softmax_transformer import random_model
 
@@ -54,7 +55,7 @@ def test_lucky_neurons_are_those_of_the_definition(world):
 
 def test_an_eighth_of_the_neurons_is_lucky_for_each_pattern_and_label(world):
     """Three signs must agree: of a_i, of the feature part and of the label part."""
-    wide = dataclasses.replace(small.MODEL, neurons=20_000).init(jax.random.key(0), world)
+    wide = dataclasses.replace(small.MODEL, neurons=20_000).init(randomness.key(0), world)
     found = updates.lucky_neurons(wide, world)
     assert np.allclose(np.asarray(found.positive)[:4].mean(axis=1), 1 / 8, atol=0.01)
     assert np.allclose(np.asarray(found.negative)[:4].mean(axis=1), 1 / 8, atol=0.01)
@@ -94,7 +95,7 @@ def test_pattern_updates_agree_with_a_slow_version(world):
 def test_pulls_are_the_gradient_of_the_value_weights(world):
     """(26): while every loss is positive, minus the gradient of W_V, applied to a token p, is Σ_i V_i W_O(i)."""
     model = random_model(scale=0.1)
-    key, batch = jax.random.key(0), 6
+    key, batch = randomness.key(0), 6
     keys = jax.random.split(key, batch)
 
     def risk(values):

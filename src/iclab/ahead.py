@@ -45,6 +45,7 @@ class Ahead:
         self._compiling = concurrent.futures.ThreadPoolExecutor(threads, "compiling")
         self._compiled: dict[Any, concurrent.futures.Future[None]] = {}
         self.programs: dict[Any, Program] = {} if programs is None else programs
+        self.traced = 0  # programs, again where they had been let go
 
     def __enter__(self) -> Ahead:
         return self
@@ -66,6 +67,7 @@ class Ahead:
             programs = plan()
         for key in programs.keys() - self._compiled.keys():
             self.programs.setdefault(key, Program(name, key[0]))
+            self.traced += 1
             began, lowered = time.perf_counter(), []
             with contextlib.suppress(Exception):
                 lowered = programs[key]()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Int, Key
+
+from iclab import randomness
 
 Tree = TypeVar("Tree")
 
@@ -28,8 +30,16 @@ GPU_BYTES = 16 << 30  # what the prompts of one block of evaluations may take on
 
 def member_key(identity: str, seed: int) -> Key[Array, ""]:
     """The random stream of member `identity`, `seed`: a hash of both, so that nothing else can move it."""
-    digest = hashlib.sha256(f"{identity}#{seed}".encode()).digest()
-    return jax.random.wrap_key_data(jnp.asarray(np.frombuffer(digest[:8], np.uint32)), impl="threefry2x32")
+    return randomness.key_of(_words(identity, seed))
+
+
+def member_keys(members: Iterable[tuple[str, int]]) -> Key[Array, " members"]:
+    """The streams of several members, at once."""
+    return randomness.key_of(np.stack([_words(identity, seed) for identity, seed in members]))
+
+
+def _words(identity: str, seed: int) -> np.ndarray:
+    return np.frombuffer(hashlib.sha256(f"{identity}#{seed}".encode()).digest()[:8], np.uint32)
 
 
 def on_host(leaves: Sequence[Any], combine: Callable[[list[np.ndarray]], np.ndarray]) -> Any:
@@ -173,7 +183,9 @@ def over_members(function: Callable[..., Any]) -> Any:
         return _one_after_another(function, counts[0], stacked)
 
     spec = PartitionSpec("members")
-    mapped = jax.shard_map(on_one_device, mesh=_mesh(), in_specs=spec, out_specs=spec, check_vma=False)
+    mapped: Callable[..., Any] = on_one_device
+    if jax.local_device_count() > 1:  # one is faster to trace without
+        mapped = jax.shard_map(on_one_device, mesh=_mesh(), in_specs=spec, out_specs=spec, check_vma=False)
     return jax.jit(mapped, compiler_options=None if jax.default_backend() == "cpu" else GPU_OPTIONS)
 
 

@@ -19,7 +19,7 @@ from iclab import ensemble
 from iclab.losses import Loss, never
 from iclab.models import Model
 from iclab.prompts import Prompt
-from iclab.worlds import World
+from iclab.worlds import World, sampled
 
 Measure = Callable[[Any, Prompt], Mapping[str, Array]]
 BATCH = 250  # prompts answered at once: large enough to fill a core, small enough to stay in its cache
@@ -57,7 +57,7 @@ def expect(
     """The mean of `measure` over `batches` (traced) batches of fresh prompts."""
 
     def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> Mapping[str, Array]:
-        return measure(model, world.sample(prompt_key, index))
+        return measure(model, sampled(world, prompt_key, index))
 
     def body(number: Int[Array, ""], sums: Any) -> Any:
         keys = jax.random.split(jax.random.fold_in(key, number), batch)
@@ -68,6 +68,20 @@ def expect(
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     sums = jax.lax.fori_loop(0, batches, body, zeros)
     return {name: total / batches for name, total in sums.items()}
+
+
+def expect_in(
+    measure: Measure,
+    model: Model,
+    worlds: Sequence[World],
+    key: Key[Array, ""],
+    batches: int | Int[Array, ""],
+    batch: int = BATCH,
+) -> list[dict[str, Array]]:
+    """`expect` in several worlds of the same shapes, with the same draws. It is compiled once, not once for each."""
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *worlds)
+    found = jax.lax.map(lambda world: expect(measure, model, world, key, batches, batch), stacked)
+    return [ensemble.unstack(found, number) for number in range(len(worlds))]
 
 
 def unchanged(model: Any, _: Any) -> Any:

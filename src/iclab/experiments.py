@@ -23,7 +23,8 @@ from iclab import ensemble, evaluation, training
 from iclab.engine import ComputingEngine, Engine, EvaluationRequest, TrainingRequest
 from iclab.errors import require_positive
 from iclab.losses import Loss, hinge
-from iclab.training import Member, Observer, Training
+from iclab.optimisation import Training
+from iclab.training import Member, Observer
 
 RECORDS = 20  # of a training that is given its number of steps only
 CONTROL_PROMPTS = 1000  # at most so many fresh prompts tell how an untrained model does
@@ -162,12 +163,8 @@ class Lab:
             raise NoSeedsError
         pairs = list(itertools.product(recipes, seeds))
         made = [_made(recipes[setting], seed) for setting, seed in pairs]
-        members = ensemble.stack(
-            [
-                Member(ensemble.member_key(f"{name}/{setting}", seed), r.world, r.model, r.training, r.watched)
-                for (setting, seed), r in zip(pairs, made, strict=True)
-            ]
-        )
+        keys = ensemble.member_keys((f"{name}/{setting}", seed) for setting, seed in pairs)
+        members = Member(keys, *ensemble.stack([(r.world, r.model, r.training, r.watched) for r in made]))
         what = f"training {name}: {len(pairs)} members"
 
         def report(fraction: float, note: str) -> None:
@@ -226,12 +223,12 @@ class Lab:
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
         pairs = list(itertools.product(trained.settings, trained.seeds))
         picks = np.repeat(np.arange(len(pairs)), len(points))
-        keys = [ensemble.member_key(f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs]
+        keys = ensemble.member_keys((f"{trained.name}/{setting}/{name}", seed) for setting, seed in pairs)
         jobs = evaluation.Jobs(
             models=trained.models,
             preparations=ensemble.stack([preparation(seed=seed, **point) for _, seed in pairs for point in points]),
             worlds=ensemble.stack([place(setting, seed, **point) for setting, seed in pairs for point in points]),
-            keys=ensemble.part(ensemble.stack(keys), picks),
+            keys=ensemble.part(keys, picks),
             picks=picks,
         )
         what = f"{self.paper}: {name}, {len(picks)} evaluations of {prompts} prompts"

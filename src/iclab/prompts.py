@@ -8,6 +8,7 @@ which coefficients; dense tokens are a function of it, and a model may read eith
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -121,6 +122,17 @@ class Prompt(eqx.Module):
         if self.noise is None and atoms <= 2 * columns:
             return InAtoms(self.atoms, self.coefficients, self.dictionary, self.label, self.label_atom)
         return InColumns(self.tokens())
+
+    def written_out(self) -> Prompt:
+        """The same prompt with its tokens as one array, for reading it many times; one without noise is read by its
+        atoms and stays as it is.
+        """
+        if self.noise is None:
+            return self
+        none = jnp.zeros((len(self.present), 0))
+        return dataclasses.replace(
+            self, atoms=none.astype(int), coefficients=none, noise=self.tokens(), label_atom=None
+        )
 
     def shown(self) -> Bool[Array, " tokens"]:
         """Which tokens are present before the query."""

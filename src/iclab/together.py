@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 AT_ONCE = {"cpu": 6}  # experiments under way: so many that there is always a program to compile; elsewhere 64
 COMPUTING = {"cpu": 1}  # ensembles computed at a time; elsewhere 2: one is prepared while the other is computed
 SECONDS = 0.5  # between two reports
+BETWEEN = 8  # programs between two looks at how full the memory is of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +139,7 @@ def side_by_side(
     fresh = enumerate(experiments)
     stopped = threading.Event()
     full = False  # of programs: what is under way is finished, then they are let go
+    looked = 0  # how many programs there were when that was looked at
     free = {False: COMPUTING.get(jax.default_backend(), 2), True: 1}  # places for work, by whether it is outside
 
     def go_on(one: _UnderWay, answer: Any) -> None:
@@ -151,6 +153,7 @@ def side_by_side(
 
     with (
         on_the_host(),
+        memory.seldom_collecting(),
         Ahead(programs) as ahead,
         concurrent.futures.ThreadPoolExecutor(sum(free.values()), "computing") as threads,
     ):
@@ -193,7 +196,8 @@ def side_by_side(
                     except Exception as error:  # it is raised where it was asked for
                         work.group[0].place.throw(error)
                         raise
-                    full = full or memory.crowded()
+                    if ahead.traced >= looked + BETWEEN:
+                        looked, full = ahead.traced, full or memory.crowded()
                     shares = [getattr(one.request, "count", 1) for one in work.group]
                     ahead.ran(work.programs, sum(shares), seconds)
                     for one, share in zip(work.group, shares, strict=True):

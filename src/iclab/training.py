@@ -2,9 +2,7 @@
 
 The whole of a training step is compiled: drawing fresh prompts, the gradient, the update. The program runs a traced
 number of steps and then observes the model, so the host comes back only where something is recorded: for progress, for
-the record and, later, for checkpoints. Plain SGD on fresh batches, as in the papers' algorithms; Adam and AdamW,
-warm-up with cosine decay and bfloat16 gradients are there for deep models and never used unless a training asks for
-them.
+the record and, later, for checkpoints.
 """
 
 from __future__ import annotations
@@ -20,77 +18,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int, Key
 
 from iclab import ensemble, memory
-from iclab.errors import require, require_finite, require_positive
+from iclab.errors import require
 from iclab.losses import Loss
 from iclab.models import Model, ModelSettings
+from iclab.optimisation import Training, optimiser_of, rounded
 from iclab.prompts import Prompt
-from iclab.worlds import World
+from iclab.worlds import World, sampled
 
 # Streams of one member's key. What a stream is for is fixed here once; evaluation has keys of its own.
 INITIALISATION, DATA, OBSERVATION = 0, 1, 2
 
 Observer = Callable[[Any, Any, Key[Array, ""]], Mapping[str, Array]]
 """`observer(model, member, key)` -> named arrays. "norm@neuron" names an array with one axis called neuron."""
-
-
-class Cosine(eqx.Module):
-    """A factor on the step size: linear warm-up from 0 over `warmup` steps, then half a cosine down to 0 at step
-    `total`.
-
-    The numbers are traced, unlike those of `optax.warmup_cosine_decay_schedule`, which gives the same factors.
-    """
-
-    warmup: float | Float[Array, "*members"]
-    total: float | Float[Array, "*members"]
-
-    def __check_init__(self) -> None:
-        require(
-            bool(np.all(np.asarray(self.warmup) >= 0) and np.all(np.asarray(self.warmup) < np.asarray(self.total))),
-            f"warm-up is {self.warmup} of {self.total} steps; it must be shorter than the training.",
-        )
-
-    def __call__(self, step: Array) -> Float[Array, ""]:
-        """The factor at this step."""
-        progress = jnp.clip((step - self.warmup) / (self.total - self.warmup), 0.0, 1.0)
-        rising = step / jnp.maximum(self.warmup, 1.0)
-        return jnp.where(step < self.warmup, rising, 0.5 * (1.0 + jnp.cos(jnp.pi * progress)))
-
-
-OPTIMISERS = ("sgd", "adam", "adamw")
-
-
-class Training(eqx.Module):
-    """How a member is trained: SGD with step size η on batches of B fresh prompts, or gradient descent on B fixed ones.
-
-    `scales` multiplies the step of single weights, by the model's field name: {"value_weights": q_V}. `optimiser` may
-    be Adam, or AdamW, whose `weight_decay` is on matrices only. `half` computes the gradients with the weights rounded
-    to bfloat16, for models that follow the precision of their weights (GPT-2, on a GPU); the weights themselves stay
-    float32.
-    """
-
-    step_size: float | Float[Array, "*members"] = 1.0
-    batch: int = eqx.field(static=True, default=128)
-    fresh: bool = eqx.field(static=True, default=True)
-    scales: dict[str, Any] = eqx.field(default_factory=dict)
-    optimiser: str = eqx.field(static=True, default="sgd")
-    weight_decay: float | Float[Array, "*members"] = 0.0
-    schedule: Cosine | None = None
-    half: bool = eqx.field(static=True, default=False)
-
-    def __check_init__(self) -> None:
-        require_positive(batch=self.batch)
-        require(
-            self.optimiser in OPTIMISERS, f"optimiser is {self.optimiser!r}; it must be one of {', '.join(OPTIMISERS)}."
-        )
-        require(
-            bool(np.all(np.asarray(self.step_size) > 0)),
-            f"step_size is {self.step_size}; it must be positive.",
-        )
-        require_finite(step_size=self.step_size, weight_decay=self.weight_decay, **self.scales)
 
 
 class Member(eqx.Module):
@@ -124,28 +66,12 @@ class State(eqx.Module):
     best: Best | None = None
 
 
-def _optimiser(training: Training) -> optax.GradientTransformation:
-    schedule, size = training.schedule, training.step_size
-    rate = size if schedule is None else lambda step: size * schedule(step)
-    if training.optimiser == "adam":
-        return optax.adam(rate)
-    if training.optimiser == "adamw":
-        matrices = functools.partial(jax.tree.map, lambda leaf: leaf.ndim > 1)
-        return optax.adamw(rate, weight_decay=training.weight_decay, mask=matrices)
-    return optax.sgd(rate)
-
-
-def _rounded(model: Any) -> Any:
-    """The model with bfloat16 weights. Gradients come back through the rounding as float32."""
-    return jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), model)
-
-
 def _start(keep: bool, member: Member) -> State:
     settings: ModelSettings = member.model
     model = settings.init(jax.random.fold_in(member.key, INITIALISATION), member.world)
     zero = jnp.zeros((), jnp.int32)
     best = Best(model, jnp.asarray(jnp.inf), zero) if keep else None
-    return State(model, _optimiser(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1, best)
+    return State(model, optimiser_of(member.training).init(eqx.filter(model, eqx.is_array)), zero, zero - 1, best)
 
 
 def _answer(model: Model, loss: Loss, prompt: Prompt) -> tuple[Array, Array]:
@@ -165,42 +91,41 @@ def _sharing(prompts: Any, dictionary: Any, answers: Any) -> Any:
     return eqx.tree_at(lambda p: (p.dictionary, p.answers), prompts, both, is_leaf=lambda leaf: leaf is None)
 
 
-def _draw(world: World, key: Key[Array, ""], batch: int, first: Int[Array, ""] | int) -> tuple[Prompt, Any]:
-    """A batch of prompts and its vmap axes: everything is batched but the dictionary and the answers, which all share.
+def _draw(world: World, key: Key[Array, ""], training: Training, step: Int[Array, ""]) -> tuple[Prompt, Any]:
+    """The batch of a step and its vmap axes: everything is batched but the dictionary and the answers, which all share.
 
-    Prompts are numbered on from `first`, batch after batch: what a world balances by number stays balanced over batches
-    of any size.
+    Prompts are numbered on, batch after batch: what a world balances by number stays balanced over batches of any size.
+    A batch that is used in all steps is written out.
     """
-    one = jax.eval_shape(world.sample, key, jnp.zeros((), int))
-    axes = jax.tree.map(lambda leaf: 0, one)
+
+    def sample(key: Key[Array, ""], number: Int[Array, ""]) -> Prompt:
+        prompt: Prompt = sampled(world, key, number)
+        return prompt if training.fresh else prompt.written_out()
+
+    key, first = (jax.random.fold_in(key, step), step * training.batch) if training.fresh else (key, 0)
+    axes = jax.tree.map(lambda leaf: 0, jax.eval_shape(sample, key, jnp.zeros((), int)))
     axes = _sharing(axes, None, None)
-    numbers = first + jnp.arange(batch)
-    return jax.vmap(world.sample, out_axes=axes)(jax.random.split(key, batch), numbers), axes
+    numbers = first + jnp.arange(training.batch)
+    return jax.vmap(sample, out_axes=axes)(jax.random.split(key, training.batch), numbers), axes
 
 
 def _advance(
     loss: Loss, observers: tuple[Observer, ...], best_of: str, member: Member, state: State, steps: Int[Array, ""]
 ) -> tuple[State, dict[str, Array]]:
     """`steps` SGD steps, then the record: mean training loss and error over these steps, and what the observers say."""
-    optimiser = _optimiser(member.training)
+    optimiser = optimiser_of(member.training)
     data_key = jax.random.fold_in(member.key, DATA)
-    batch, fresh = member.training.batch, member.training.fresh
-
-    def draw(step: Array) -> tuple[Prompt, Any]:
-        key = jax.random.fold_in(data_key, step) if fresh else data_key
-        return _draw(member.world, key, batch, step * batch if fresh else 0)
-
+    draw = functools.partial(_draw, member.world, data_key, member.training)
     first, axes = draw(state.step)
 
     def objective(model: Any, prompts: Prompt) -> tuple[Array, Array]:
-        model = _rounded(model) if member.training.half else model
+        model = rounded(model) if member.training.half else model
         return _batch_loss(model, _sharing(prompts, first.dictionary, first.answers), axes, loss)
 
     gradient = eqx.filter_value_and_grad(objective, has_aux=True)
 
     # A step ends with drawing the prompts of the next one. Drawn where they are used, the compiler would draw them
-    # again in
-    # every place where the model reads them, forward and backward: on a CPU that was half of the time.
+    # again in every place where the model reads them, forward and backward: on a CPU that was half of the time.
     def body(_: Array, carry: tuple[State, Array, Prompt]) -> tuple[State, Array, Prompt]:
         state, sums, prompts = carry
         (value, error), gradients = gradient(state.model, prompts)
@@ -215,7 +140,8 @@ def _advance(
             jnp.where(newly, state.step, state.diverged_at),
             state.best,
         )
-        return state, sums + jnp.stack([value, error]), _sharing(draw(state.step)[0], None, None) if fresh else prompts
+        following = _sharing(draw(state.step)[0], None, None) if member.training.fresh else prompts
+        return state, sums + jnp.stack([value, error]), following
 
     state, sums, _ = jax.lax.fori_loop(0, steps, body, (state, jnp.zeros(2), _sharing(first, None, None)))
     means = sums / steps  # NaN for zero steps, the record at initialisation

@@ -16,16 +16,17 @@ from iclab.authoring.paper import Experiment
 from iclab.authoring.pictures import Custom, Dots, Lines, Power, dots, labelled, picture
 from iclab.drawing import curve, panels, threshold
 from iclab.errors import require, require_fraction, require_positive, require_settings
-from iclab.evaluation import errors, expect
+from iclab.evaluation import errors, expect, expect_in
 from iclab.experiments import Lab, Recipe, Trained
 from iclab.expressions import Expression, Results, apply, measured
 from iclab.kinds import above, below, big_o, identical, larger, omega, smaller, suffices, within
 from iclab.losses import Loss, cross_entropy, hinge, regression, squared
+from iclab.optimisation import Cosine, Training
 from iclab.prompts import Prompt, make_prompt
 from iclab.scaling import Scaling
 from iclab.statements import SIGNED, STATED, UNIT, Part, Reading, Statement, Table, Unstated
 from iclab.statistics import Criterion, first_below, log_slope, required, trend
-from iclab.training import Cosine, Member, Training
+from iclab.training import Member
 from iclab.worlds import BaseWorld
 
 
@@ -38,7 +39,8 @@ __all__ = [
     "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Cosine", "Criterion", "Custom", "Dots", "Experiment",
     "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe",
     "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
-    "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "first_below", "geometric", "gridded", "hinge",
+    "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "expect_in", "first_below", "geometric", "gridded",
+    "hinge",
     "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
     "picture", "regression", "require", "require_fraction", "require_positive", "require_settings", "required",
     "smaller", "squared", "static", "suffices", "swept", "threshold", "trend", "within",

@@ -12,7 +12,7 @@ import dataclasses
 
 from iclab.errors import require, require_positive
 from iclab.models.gpt2 import GPT2Settings
-from iclab.training import Cosine, Training
+from iclab.optimisation import Cosine, Training
 
 TOPIC = "gpt2"
 FEWER_SEEDS = "Seeds went from six to four after the first runs, to save time; the rule is unchanged."

@@ -14,11 +14,13 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from iclab import randomness
 from iclab.experiments import Recipe
 from iclab.losses import Loss, cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
+from iclab.optimisation import Training
 from iclab.papers.chain_of_thought.settings import Settings as Chain
 from iclab.papers.chain_of_thought.settings import recipe as chain
 from iclab.papers.mamba_outliers.settings import Settings as Outliers
@@ -27,7 +29,7 @@ from iclab.papers.nonlinear_icl.settings import Settings as Icl
 from iclab.papers.nonlinear_icl.settings import recipe as icl
 from iclab.papers.vector_arithmetic.settings import Settings as Arithmetic
 from iclab.papers.vector_arithmetic.settings import recipe as arithmetic
-from iclab.training import Member, Training
+from iclab.training import Member
 from iclab.worlds.concepts import Kind
 
 
@@ -45,11 +47,11 @@ class Case:
     def members(self, count: int) -> Member:
         """So many seeds of this training."""
         made = self.recipe()
-        one = Member(jax.random.key(0), made.world, made.model, made.training)
+        one = Member(randomness.key(0), made.world, made.model, made.training)
         many = jax.tree.map(
             lambda leaf: np.broadcast_to(leaf, (count, *np.shape(leaf))), eqx.tree_at(lambda m: m.key, one, 0)
         )
-        return eqx.tree_at(lambda m: m.key, many, jax.random.split(jax.random.key(0), count))
+        return eqx.tree_at(lambda m: m.key, many, jax.random.split(randomness.key(0), count))
 
 
 def _steps(batch: int, products: float) -> float:

@@ -14,8 +14,7 @@ import jax
 import numpy as np
 import xarray as xr
 
-from iclab import ensemble
-from iclab.answers import judge
+from iclab import ensemble, randomness
 from iclab.authoring.paper import Paper
 from iclab.authoring.pictures import statement_figure
 from iclab.authoring.sources import split_file
@@ -26,6 +25,7 @@ from iclab.conformance.worlds import check_world
 from iclab.drawing import finish
 from iclab.engine import EvaluationRequest, Report, TrainingRequest, silent
 from iclab.ensemble import shape_of
+from iclab.entries import judge
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.expressions import Results
@@ -92,7 +92,7 @@ class CheckingEngine(PlanningEngine):
         return check_observer(observer, self._made(member), member, self._file)
 
     def _made(self, member: Any) -> Any:
-        return member.model.init(jax.random.key(0), member.world)
+        return member.model.init(randomness.key(0), member.world)
 
     def _note(self, name: str, tree: Any) -> None:
         """What was asked, for the comparison with a second time."""

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, close, demand
 from iclab.conformance.worlds import PER_TOKEN, draw
 from iclab.losses import Loss
@@ -33,7 +34,7 @@ def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Fi
     yield made
     if not made.passed:
         return
-    model = settings.init(jax.random.key(0), world)
+    model = settings.init(randomness.key(0), world)
     for check, body in (
         ("shapes", _shapes), ("jit and vmap", _compiled), ("truth", _truth), ("masks", _masks), ("padding", _padding),
         ("gradients", _gradients),
@@ -45,7 +46,7 @@ def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Fi
 
 
 def _init(settings: Any, world: Any) -> str:
-    key = jax.random.key(0)
+    key = randomness.key(0)
     model, again = settings.init(key, world), settings.init(key, world)
     demand(
         callable(model),
@@ -69,7 +70,7 @@ def _init(settings: Any, world: Any) -> str:
 
 
 def _shapes(model: Any, world: Any, loss: Loss) -> str:
-    prompt = world.sample(jax.random.key(0), 0)
+    prompt = world.sample(randomness.key(0), 0)
     answer = model(prompt)
     demand(
         isinstance(answer, tuple) and len(answer) == 2,

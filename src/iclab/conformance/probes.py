@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, close, demand
 from iclab.conformance.models import hide, spoil
 from iclab.conformance.worlds import draw
@@ -71,7 +72,7 @@ def _right(prompts: Prompt) -> jax.Array:
 def check_observer(observer: Callable[..., Any], model: Any, member: Any, file: str) -> Iterator[Finding]:
     """A probe that looks at the model while it trains: observer(model, member, key)."""
     part = f"probe {name_of(observer)}"
-    key = jax.random.key(3)
+    key = randomness.key(3)
 
     def body() -> str:
         compiled = eqx.filter_jit(lambda m, n, k: observer(m, n, k))
@@ -96,7 +97,7 @@ def check_measure(measure: Callable[..., Any], model: Any, world: Any, file: str
         return {name: np.asarray(value) for name, value in batched(model, prompts).items()}
 
     def body() -> str:
-        _named(measure(model, world.sample(jax.random.key(0), 0)))
+        _named(measure(model, world.sample(randomness.key(0), 0)))
         return _said(compiled(draw(world, 8)))
 
     values = attempt(part, "values", body, file)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, demand
 from iclab.prompts import Prompt
 
@@ -33,7 +34,7 @@ def draw(world: Any, count: int) -> Prompt:
 
 
 def _keys_of_batch() -> Any:
-    return jax.random.split(jax.random.key(1), PROMPTS)
+    return jax.random.split(randomness.key(1), PROMPTS)
 
 
 def check_world(world: Any, file: str) -> Iterator[Finding]:
@@ -48,7 +49,7 @@ def check_world(world: Any, file: str) -> Iterator[Finding]:
 
 
 def _shapes(world: Any) -> str:
-    prompt = world.sample(jax.random.key(0), 0)
+    prompt = world.sample(randomness.key(0), 0)
     demand(
         isinstance(prompt, Prompt),
         f"sample returned {type(prompt).__name__}, not a prompt.",
@@ -76,7 +77,7 @@ def _shapes(world: Any) -> str:
 
 
 def _columns(world: Any) -> str:
-    columns = world.sample(jax.random.key(0), 0).tokens().shape[1]
+    columns = world.sample(randomness.key(0), 0).tokens().shape[1]
     said, features = world.columns, world.feature_columns
     demand(
         columns == said and 1 <= features <= columns,
@@ -105,7 +106,7 @@ def _compiled(world: Any) -> str:
 
 
 def _keys(world: Any) -> str:
-    first, again, other = (world.sample(jax.random.key(seed), 0) for seed in (0, 0, 1))
+    first, again, other = (world.sample(randomness.key(seed), 0) for seed in (0, 0, 1))
     same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True))
     demand(
         same,

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Key
 
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.training import INITIALISATION, Member
+from iclab.worlds import sampled
 from iclab.worlds.classification import Classification
 
 
@@ -124,7 +125,7 @@ def pulls(
     """
 
     def one(prompt_key: Key[Array, ""], index: Array) -> tuple[Array, Array]:
-        prompt = world.sample(prompt_key, index)
+        prompt = sampled(world, prompt_key, index)
         _, trace = model(prompt)
         return prompt.target * model.readout * (trace.preactivation > 0), trace.attention @ prompt.tokens()[:-1]
 

@@ -189,9 +189,11 @@ def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, keep: Keep, 
         save = store.save_models if job.save_models else lambda trained: None
         benches = job.lab(on_trained=save), job.lab(untrained=True)
         tasks += [functools.partial(one, job, name, benches) for name in job.experiments]
-    side_by_side(tasks, ComputingEngine(store.checkpoint), programs=progress.programs)
-    if progress.programs:  # a run that is only read again keeps the table of the time it was computed
-        store.write(PROGRAMS, table(progress.programs).encode())
+    try:
+        side_by_side(tasks, ComputingEngine(store.checkpoint), programs=progress.programs)
+    finally:
+        if progress.programs:  # a run that is only read again keeps the table of the time it was computed
+            store.write(PROGRAMS, table(progress.programs).encode())
 
 
 def _computed(

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from iclab import answers
+from iclab import answers, entries
 from iclab.answers import Read
 from iclab.authoring.paper import Paper, variants
 from iclab.authoring.pictures import statement_figure
@@ -60,7 +60,7 @@ class Judge:
 
     def entry(self, statement: Statement, reads: Sequence[Read]) -> dict[str, Any]:
         """The statement's entry in claims.json."""
-        return answers.entry(statement, reads, attempted=self.attempted)
+        return entries.entry(statement, reads, attempted=self.attempted)
 
     def _theorem(self, paper: str, name: str, reading: Reading) -> Theorem | None:
         changes = {key: str(value) for key, value in reading.changes.items()}
@@ -129,7 +129,7 @@ def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> Non
         )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # zeros divided by zeros
-            answers.judge(statement, results, attempted=False)
+            entries.judge(statement, results, attempted=False)
 
 
 def _require_read(statements: Sequence[Statement], results: Mapping[str, xr.Dataset]) -> None:

@@ -20,10 +20,10 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from iclab import sequential
-from iclab.answers import SCHEMA
 from iclab.authoring.dependence import computing_part
 from iclab.authoring.paper import PROFILES, Paper, variants
 from iclab.devices import clock, numerics, prepare_jax
+from iclab.entries import SCHEMA
 from iclab.errors import InputError, require
 from iclab.library import library, select
 from iclab.papers import PAPERS

@@ -8,6 +8,7 @@ with `eqx.tree_at`, as `dataclasses.replace` would hand the tables back to the c
 
 from __future__ import annotations
 
+import functools
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
@@ -15,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int, Key
 
+from iclab import randomness
 from iclab.prompts import Prompt
 
 
@@ -34,6 +36,12 @@ class World(Protocol):
         """One prompt. `index` is its number in the batch, which a world may use to balance labels or steps exactly."""
 
 
+@functools.partial(jax.jit, inline=True)
+def sampled(world: World, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
+    """`world.sample(key, index)`, traced once for worlds of the same shapes; a training draws in several places."""
+    return world.sample(key, index)
+
+
 class BaseWorld(eqx.Module):
     """A world that says only how a prompt is drawn: derive a class from it, list its settings, write `sample`.
 
@@ -47,7 +55,7 @@ class BaseWorld(eqx.Module):
     @property
     def columns(self) -> int:
         """The width of a token."""
-        key = jax.eval_shape(lambda: jax.random.key(0))
+        key = jax.eval_shape(lambda: randomness.key(0))
         return jax.eval_shape(lambda k: self.sample(k, 0).tokens(), key).shape[-1]
 
     @property

@@ -17,9 +17,9 @@ from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
+from iclab.optimisation import Training
 from iclab.papers.chain_of_thought import theory
 from iclab.statements import Unstated
-from iclab.training import Training
 from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Lab, Member, Recipe, errors, expect, geometric, squared, swept
+from iclab.authoring import Lab, Member, Recipe, errors, expect, expect_in, geometric, squared, swept
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought import laws, theory
 from iclab.papers.chain_of_thought import settings as worlds
@@ -95,8 +95,8 @@ def observe_edge(model: Transformer, member: Member, key: Key[Array, ""]) -> dic
     at the equal mixture of all training patterns.
     """
     found = {"loss": expect(errors(squared), model, member.world, key, 8)["squared"]}
-    for kind, world in zip(("generic", "mixture"), member.watched, strict=True):
-        first = expect(at_first_pattern, model, world, key, 8)
+    several = expect_in(at_first_pattern, model, member.watched, key, 8)
+    for kind, first in zip(("generic", "mixture"), several, strict=True):
         found[f"elsewhere_{kind}"] = 1 - first["first_mass"] / first["first_count"]
     return found
 

@@ -22,6 +22,7 @@ from iclab.authoring import (
     Trained,
     errors,
     expect,
+    expect_in,
     geometric,
     hinge,
     labelled,
@@ -48,9 +49,9 @@ def look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Norms of patterns, attention and contributions in domain, attention out of domain ("out_...")."""
-    inside = expect(look, model, member.world, key, OBSERVED_BATCHES)
-    outside = expect(attention_mass, model, member.watched[0], key, OBSERVED_BATCHES)
-    return pattern_norms(model, member.world) | inside | {f"out_{name}": value for name, value in outside.items()}
+    inside, outside = expect_in(look, model, (member.world, member.watched[0]), key, OBSERVED_BATCHES)
+    outside = {f"out_{name}": value for name, value in outside.items() if name.startswith("attention")}
+    return pattern_norms(model, member.world) | inside | outside
 
 
 def attend(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:

@@ -13,11 +13,11 @@ import numpy as np
 from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.optimisation import Training
 from iclab.papers.feature_selection import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
 from iclab.statements import Unstated
 from iclab.theorems import shared
-from iclab.training import Training
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, expect, geometric, swept
+from iclab.authoring import Experiment, Lab, Member, expect, expect_in, geometric, swept
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.feature_selection.experiments import OBSERVED_BATCHES, alone, look
 from iclab.papers.feature_selection.laws import TOTALS
@@ -46,8 +46,7 @@ def compare_weights(model: SoftmaxTransformer, member: Member, key: Key[Array, "
 
 def respond(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Norms of patterns, attention in domain and out of it ("out_..."), and what was added to W_Q and W_K."""
-    inside = expect(attention_mass, model, member.world, key, OBSERVED_BATCHES)
-    outside = expect(attention_mass, model, member.watched[0], key, OBSERVED_BATCHES)
+    inside, outside = expect_in(attention_mass, model, (member.world, member.watched[0]), key, OBSERVED_BATCHES)
     weights = pattern_norms(model, member.world) | compare_weights(model, member, key)
     return weights | inside | {f"out_{name}": value for name, value in outside.items()}
 

@@ -21,10 +21,10 @@ from iclab.errors import InputError, require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
+from iclab.optimisation import Training
 from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
 from iclab.statements import Unstated
-from iclab.training import Training
 from iclab.worlds.classification import Classification
 from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import all_tasks, cyclic_tasks

@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from iclab import baselines
-from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect, hinge
+from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, errors, expect_in, hinge
 from iclab.ensemble import member_key
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl import quantities as of
@@ -51,8 +51,7 @@ def _look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention, projections and errors on unseen tasks ("in_...") and on the mixtures ("out_..."), and the neurons."""
     record = neuron_directions(model, member.world)
-    for prefix, world in zip(DOMAINS, member.watched, strict=True):
-        found = expect(_look, model, world, key, OBSERVED_BATCHES)
+    for prefix, found in zip(DOMAINS, expect_in(_look, model, member.watched, key, OBSERVED_BATCHES), strict=True):
         record |= {f"{prefix}_{name}": value for name, value in found.items()}
     return record
 
@@ -123,8 +122,13 @@ def classifiers(lab: Lab) -> xr.Dataset:
     return found.assign_coords(baseline=list(baselines.BASELINES))
 
 
+@functools.cache
+def _stream(seed: int) -> Key[Array, ""]:
+    return member_key("nonlinear-icl/pruning", seed)
+
+
 def _pruning(order: int, amount: float, seed: int) -> pruning.Pruning:
-    return pruning.Pruning(np.int32(order), np.float32(amount), member_key("nonlinear-icl/pruning", seed))
+    return pruning.Pruning(np.int32(order), np.float32(amount), _stream(seed))
 
 
 def pruned(lab: Lab) -> xr.Dataset:

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, expect
+from iclab.authoring import Experiment, Lab, Member, Prompt, Recipe, Trained, expect_in
 from iclab.ensemble import member_key
 from iclab.models.gpt2 import GPT2
 from iclab.papers.nonlinear_icl.experiments import DOMAINS, OVER_LENGTHS, SUMS, asked, tested
@@ -56,8 +56,8 @@ def _masses(model: GPT2, prompt: Prompt) -> dict[str, Array]:
 def observe(model: GPT2, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """The query's attention by layer and head, on unseen tasks ("in_...") and on the mixtures ("out_...")."""
     record: dict[str, Array] = {}
-    for prefix, watched in zip(DOMAINS, member.watched, strict=True):
-        record |= {f"{prefix}_{name}": value for name, value in expect(_masses, model, watched, key, 2).items()}
+    for prefix, found in zip(DOMAINS, expect_in(_masses, model, member.watched, key, 2), strict=True):
+        record |= {f"{prefix}_{name}": value for name, value in found.items()}
     return record
 
 

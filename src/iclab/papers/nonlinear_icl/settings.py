@@ -17,10 +17,10 @@ from iclab.authoring.gpt2 import GPT2Training
 from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.optimisation import Training
 from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
 from iclab.statements import Unstated
-from iclab.training import Training
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 

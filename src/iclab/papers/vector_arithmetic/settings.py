@@ -20,9 +20,9 @@ import numpy as np
 from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
+from iclab.optimisation import Training
 from iclab.papers.vector_arithmetic import theory
 from iclab.statements import Unstated
-from iclab.training import Training
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 
 PRINTED_DIMENSION = 3000

@@ -36,12 +36,12 @@ def block(key: UInt32[Array, " 2"], first: UInt32[Array, " n"], second: UInt32[A
     for number in range(ROUNDS):
         by = ROTATIONS[number // 4 % 2][number % 4]
         x = lax.add(x, y)
-        left, right = (np.full(first.shape, shift, np.uint32) for shift in (by, 32 - by))
-        y = lax.bitwise_xor(lax.bitwise_or(lax.shift_left(y, left), lax.shift_right_logical(y, right)), x)
+        turned = lax.bitwise_or(lax.shift_left(y, np.uint32(by)), lax.shift_right_logical(y, np.uint32(32 - by)))
+        y = lax.bitwise_xor(turned, x)
         if number % 4 == 3:
             turn = number // 4 + 1
             x = lax.add(x, words[turn % 3])
-            y = lax.add(y, lax.add(words[(turn + 1) % 3], np.full(first.shape, turn, np.uint32)))
+            y = lax.add(y, lax.add(words[(turn + 1) % 3], np.uint32(turn)))
     return x, y
 
 

@@ -261,6 +261,16 @@ def test_what_an_untrained_model_does_not_pass_is_learned():
     assert asked(statement(part("a", HOLDS)), LEARNED)["readings"][0]["parts"][0]["control"] is None
 
 
+def test_an_untrained_model_whose_interval_crosses_the_rule_and_meets_that_of_the_trained_one_leaves_it_open():
+    """Wide intervals of a control make no answer; narrow ones that show no effect do not take one away."""
+    rule = statement(part("a", above(0.5)))
+    wide = asked(rule, LEARNED, control={"runs": data(0.2, 1.2, 0.7)})
+    assert wide["answer"] == "open"
+    assert wide["words"] == "open: untrained models cannot be told from trained ones (holds: 1 [0.752, 1.25])"
+    narrow = asked(rule, LEARNED, control={"runs": data(0.45, 0.5, 0.55)})
+    assert narrow["answer"] == "holds" and narrow["readings"][0]["parts"][0]["control"]["outcome"] == "open"
+
+
 def test_a_statement_about_an_architecture_holds_untrained_and_says_so():
     entry = asked(statement(part("a", HOLDS), architecture="softmax sums to 1"), LEARNED, control=UNTRAINED_PASSES)
     assert entry["answer"] == "holds" and entry["words"] == "holds: 1 [0.752, 1.25], also untrained"

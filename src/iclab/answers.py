@@ -23,7 +23,7 @@ import xarray as xr
 
 from iclab.errors import InputError, in_words, require
 from iclab.expressions import Expression, Results, require_labels
-from iclab.kinds import Finding, Outcome, Rule
+from iclab.kinds import Finding, Outcome, Rule, compared
 from iclab.statements import Part, Reading, Statement
 from iclab.statistics import LEVEL, at_level, unit_of
 from iclab.tallies import Answer
@@ -50,6 +50,17 @@ class Judged:
     def untrained(self) -> bool:
         """So do untrained ones."""
         return self.control is not None and self.control.outcome is Outcome.holds
+
+    @property
+    def alike(self) -> bool:
+        """It is not clear whether untrained models pass, nor whether they differ from trained ones: their interval
+        crosses the rule and meets that of the trained models.
+        """
+        if self.control is None or self.control.outcome is not Outcome.open:
+            return False
+        one, other, rule = self.finding.interval, self.control.interval, self.part.rule
+        crosses = compared(other, rule.low, rule.high) is Outcome.open
+        return crosses and other.low <= one.high and one.low <= other.high
 
     @property
     def settled(self) -> bool:
@@ -160,6 +171,8 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
         words = f"{words}{f' ({found})' if found else ''}"
         if untrained and not architecture:
             return Answer.open, f"open: an untrained model passes too ({words})"
+        if not untrained and not architecture and all(judged.untrained or judged.alike for judged in parts):
+            return Answer.open, f"open: untrained models cannot be told from trained ones ({words})"
         return Answer.holds, f"{words}{', also untrained' if untrained else ''}"
     told = " · ".join(
         f"{judged.part.name}: {judged.finding.words}{_also(judged)}" for judged in parts if not judged.holds

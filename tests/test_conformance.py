@@ -19,9 +19,12 @@ from iclab.devices import quick_compilation
 SCRIPT = """
 import dataclasses, json, pathlib, sys
 from iclab.conformance import check_file
+from iclab.devices import quick_compilation
 found = {}
-for file in sorted(pathlib.Path(sys.argv[1]).glob("*.py")):
-    found[file.stem] = [dataclasses.asdict(finding) for finding in check_file(str(file), everything=file.stem == "idea")]
+with quick_compilation():
+    for file in sorted(pathlib.Path(sys.argv[1]).glob("*.py")):
+        findings = check_file(str(file), everything=file.stem == "idea")
+        found[file.stem] = [dataclasses.asdict(finding) for finding in findings]
 print(json.dumps(found))
 """
 

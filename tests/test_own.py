@@ -90,6 +90,28 @@ def test_workers_are_sent_the_file(judged, idea, tmp_path):
     assert there.statements[0]["readings"] == judged.statements[0]["readings"]
 
 
+def test_members_of_another_run_are_not_trained_again(judged, idea, tmp_path, monkeypatch):
+    from iclab.engine import ComputingEngine
+
+    few = iclab.reproduce(str(idea), seeds=2, out=tmp_path / "few")
+    asked, train_all = [], ComputingEngine.train_all
+
+    def counting(engine, requests, *report):
+        asked.extend(request.count for request in requests)
+        return train_all(engine, requests, *report)
+
+    monkeypatch.setattr(ComputingEngine, "train_all", counting)
+    more = iclab.reproduce(str(idea), seeds=3, out=tmp_path / "more", reuse=few.directory)
+    assert sum(asked) == 2  # one seed, trained and untrained
+    assert more.statements[0]["readings"] == judged.statements[0]["readings"]
+    for name, data in more.results.items():
+        assert data.equals(judged.results[name]), name
+    with pytest.raises(InputError, match="has none of these papers with the same settings"):
+        iclab.reproduce(str(idea), seeds=3, out=tmp_path / "x", changes={"noise": "0.5"}, reuse=few.directory)
+    with pytest.raises(InputError, match="models are kept of what is trained here"):
+        iclab.reproduce(str(idea), seeds=3, out=tmp_path / "y", save_models=True, reuse=few.directory)
+
+
 def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
     status, out, _ = command("list", idea)
     assert status == 0 and out.startswith("my_idea: A sound file\n  small  value ") and "feature-selection" not in out

@@ -84,6 +84,7 @@ def reproduce(
     most_seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
     minutes: Annotated[str | None, tyro.conf.arg(metavar="M")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    reuse: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -109,6 +110,8 @@ def reproduce(
         most_seeds: With so many seeds at most; the profile's own number if not given. Implies --until-decided.
         minutes: Add no more seeds after so many minutes. Implies --until-decided.
         out: Folder for the results; a new one named after the time if not given.
+        reuse: Folder of an earlier run, with fewer seeds or other statements: what it has trained at the same
+            settings is not trained again.
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
@@ -127,7 +130,7 @@ def reproduce(
         run = running.reproduce(
             *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None,
             minutes=whole("--minutes", minutes), out=out, changes=pairs("--set", changes), save_models=save_models,
-            executor=executor, console=OUT,
+            reuse=reuse, executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
     if profile_time:

@@ -106,7 +106,7 @@ def run(
     left = []
     whole = store.models_are_whole()
     for job in jobs:
-        wanted = []
+        wanted: dict[int, list[str]] = {}  # experiments by the seed with which they go on
         for name in job.experiments:
             places = job.places(name)
             kept = {place: data for place in places if (data := store.load_result(place)) is not None}
@@ -116,9 +116,11 @@ def run(
                 results |= there
                 progress.skip(places[0], job.cost_of(name), there)
             else:
-                wanted.append(name)
-        if wanted:
-            left.append(dataclasses.replace(job, experiments=tuple(wanted)))
+                before = min(asked(kept[place]) if place in kept else 0 for place in places)
+                wanted.setdefault(before if before in job.seeds else job.seeds[0], []).append(name)
+        for first, names in wanted.items():
+            seeds = tuple(seed for seed in job.seeds if seed >= first)
+            left.append(dataclasses.replace(job, experiments=tuple(names), seeds=seeds))
 
     def keep(job: Job, place: str, found: Sequence[xr.Dataset]) -> None:
         """Keep a result, together with that of the seeds before. Nothing is found where it is for the first few."""

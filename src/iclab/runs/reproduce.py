@@ -38,6 +38,7 @@ from iclab.runs.limits import refuse_too_large
 from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
+from iclab.runs.reuse import take_over
 from iclab.runs.store import Store, read_result
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
@@ -69,6 +70,7 @@ def reproduce(
     save_models: bool = False,
     until_decided: bool | None = None,
     minutes: float | None = None,
+    reuse: str | Path | None = None,
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
@@ -82,7 +84,8 @@ def reproduce(
 
     `seeds` are the training seeds per setting. With `until_decided` they are the most: a run begins with a few and adds
     more for the statements that are still open, until `minutes` are over (`iclab.sequential` says why the answers can
-    be trusted as much). The quick profile does so where nothing else is said.
+    be trusted as much). The quick profile does so where nothing else is said. With `reuse`, the folder of another run,
+    members that it has at the same settings are not trained again.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
@@ -94,6 +97,10 @@ def reproduce(
     require(minutes is None or sparing, "minutes end a run that adds seeds until it is decided; this one does not.")
     require(
         minutes is None or 0 <= minutes < math.inf, f"minutes are {minutes}; a time that is over some day is needed."
+    )
+    require(
+        reuse is None or not save_models,
+        "models are kept of what is trained here, not of what is taken over from another run; choose one of the two.",
     )
     looks = sequential.until_decided(count) if sparing else sequential.once(count)
     changes = dict(changes or {})
@@ -141,6 +148,8 @@ def reproduce(
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
     with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+        if reuse is not None:
+            console.print(f"[dim]{take_over(store, Path(reuse))} results are taken over from {reuse}[/]")
         progress = status.WatchedProgress(console, 0.0, store, statements, judge)
         results: dict[str, xr.Dataset] = {}
         before = 0

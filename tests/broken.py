@@ -110,7 +110,7 @@ MISTAKES = (
             "world World", "jit and vmap", "a traced number is used", "static(20)"),
     Mistake("python_if", "        tokens = jnp.column_stack([x, y.at[-1].set(0.0)])\n",
             "        tokens = jnp.column_stack([x, y.at[-1].set(0.0)])\n        if y[0] > 0:\n            tokens = tokens + 0.0\n",
-            "world World", "jit and vmap", "line 32: a Python `if` or `while` asks for the value", "jnp.where"),
+            "world World", "jit and vmap", "line 33: a Python `if` or `while` asks for the value", "jnp.where"),
     Mistake("numpy_on_traced", "y = jnp.sum(x, axis=1) +", "y = np.sum(np.asarray(x), axis=1) +", "world World", "jit and vmap", "NumPy was given something that is traced", "jax.numpy"),
     Mistake("numpy_random", "y = jnp.sum(x, axis=1) +", "y = np.random.standard_normal() + jnp.sum(x, axis=1) +", "world World", "keys",
             "the same key gave two different prompts", "never from numpy.random"),

@@ -24,7 +24,7 @@ from iclab.papers import PAPERS
 from iclab.report.mathematics import inline
 from iclab.settings import is_group, names_of, replaced, value_of
 from iclab.skeletons import text_of
-from iclab.statements import Part, Reading, Statement, Unstated, shown
+from iclab.statements import Part, Reading, Statement
 
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)
@@ -148,11 +148,11 @@ def unstated(paper: str) -> str:
     named = [entry for entry in found.unstated if isinstance(entry, Unstated)]
     lines = []
     if named:
-        lines += ["| setting | quick | plausible | remark |", "|---|---|---|---|"]
+        lines += ["| `--set` | in the paper | quick | plausible | why |", "|---|---|---|---|---|"]
     for entry in named:
         taken = shown(value_of(default_settings(found), entry.setting))
-        plausible = ", ".join(map(shown, entry.plausible))
-        lines.append(f"| `{entry.setting}` | {taken} | {plausible} | {_letters(entry.why)} |")
+        cells = (_letters(entry.letter), taken, entry.values, _letters(entry.source))
+        lines.append(f"| `{entry.setting}` | {' | '.join(cells)} |")
     sentences = [entry for entry in found.unstated if isinstance(entry, str)]
     return "\n".join([*lines, "", *(f"- {_letters(sentence)}" for sentence in sentences)])
 

@@ -32,6 +32,10 @@ Programs = dict[Any, Callable[[], list[Any]]]
 """Programs by what they depend on, each with what traces it: JAX's lowered programs, to be compiled."""
 
 
+class EndedError(Exception):
+    """An experiment ends early, and nothing is wrong with it."""
+
+
 def silent(fraction: float, note: str) -> None:
     """Report to nobody."""
 

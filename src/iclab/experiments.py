@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from iclab import ensemble, evaluation, training
-from iclab.engine import ComputingEngine, Engine, EvaluationRequest, TrainingRequest
+from iclab.engine import ComputingEngine, EndedError, Engine, EvaluationRequest, TrainingRequest
 from iclab.errors import require_positive
 from iclab.losses import Loss, hinge
 from iclab.optimisation import Training
@@ -30,7 +30,7 @@ RECORDS = 20  # of a training that is given its number of steps only
 CONTROL_PROMPTS = 1000  # at most so many fresh prompts tell how an untrained model does
 
 
-class NoSeedsError(Exception):
+class NoSeedsError(EndedError):
     """A training that takes the first few seeds only was asked for on a bench that has others."""
 
 

@@ -3,7 +3,7 @@
 A statement (a theorem, a figure's panel) has parts where its sentence has several. A part is an expression over results
 with one number per seed and a rule of a kind (`iclab.kinds`). What the paper leaves open, and what decides, is a
 reading: another label, variable or experiment in the expressions, or other settings at which the experiments run once
-more. Which settings the paper does not print is said once per paper (`Unstated`).
+more. Which settings the paper does not print is said once per paper (`iclab.unstated`).
 """
 
 from __future__ import annotations
@@ -64,24 +64,6 @@ class Reading:
 STATED = Reading("")
 UNIT = (0.0, 1.0)
 SIGNED = (-1.0, 1.0)
-
-
-def shown(value: Any) -> str:
-    """The value of a setting as it is written."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-@dataclasses.dataclass(frozen=True)
-class Unstated:
-    """A setting that the paper does not print: values that are plausible, and what is known about it."""
-
-    setting: str
-    plausible: tuple[Any, ...]
-    why: str = ""
-
-    def __str__(self) -> str:
-        values = ", ".join(map(shown, self.plausible))
-        return f"{self.setting} (plausible: {values}){': ' if self.why else ''}{self.why}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any
 
 import greenlet
 
+from iclab.engine import EndedError
 from iclab.errors import InputError, in_words, line_in, require
-from iclab.experiments import NoSeedsError
 
 SHOWN = 4  # frames of the file, the innermost ones
 SURROGATES = re.compile(r"[\ud800-\udfff]")
@@ -46,7 +46,7 @@ def guarded(file: str, what: str = "") -> Iterator[None]:
     os._exit = _refuse_to_leave  # type: ignore[assignment]
     try:
         yield
-    except (InputError, NoSeedsError, MemoryError, KeyboardInterrupt, GeneratorExit, greenlet.GreenletExit):
+    except (InputError, EndedError, MemoryError, KeyboardInterrupt, GeneratorExit, greenlet.GreenletExit):
         raise
     except BaseException as error:
         said = f"it calls sys.exit({error.code})" if isinstance(error, SystemExit) else in_words(error)

@@ -13,8 +13,9 @@ from iclab.authoring.exploration import Exploration
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.expressions import Results
-from iclab.statements import Reading, Statement, Table, Unstated
+from iclab.statements import Reading, Statement, Table
 from iclab.theorems import SymbolsBase, Theorem
+from iclab.unstated import Unstated
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from iclab.cli.interrupts import watch_for_interrupts
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.parsing import parsed
 from iclab.cli.reading import claims, diff, figures, serve, settings, theory
-from iclab.cli.running import list_statements, reproduce, sweep
+from iclab.cli.running import list_statements, reproduce, robust, sweep
 from iclab.errors import InputError, PackageWarning, in_words
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "serve": serve,
     "diff": diff,
     "sweep": sweep,
+    "robust": robust,
     "new": new,
     "check": check,
     "theory": theory,

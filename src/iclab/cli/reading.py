@@ -121,7 +121,7 @@ def settings(
     from iclab.runs.options import check_profile
     from iclab.runs.sweep_target import settings_of
     from iclab.settings import names_of, value_of
-    from iclab.statements import Unstated, shown
+    from iclab.unstated import Unstated, shown
 
     check_profile(profile)
     shelf, names = library(ids)
@@ -130,10 +130,12 @@ def settings(
     for paper in (shelf.papers[name] for name in names or shelf.papers):
         values = settings_of(paper, profile)
         unstated = {entry.setting: entry for entry in paper.unstated if isinstance(entry, Unstated)}
-        table = Table("--set", profile, "plausible", "remark", title=paper.id, title_justify="left", box=None)
+        table = Table(
+            "--set", "in the paper", profile, "plausible", "why", title=paper.id, title_justify="left", box=None
+        )
         for setting in [*unstated, *(one for one in names_of(values) if everything and one not in unstated)]:
             entry = unstated.get(setting, Unstated(setting, ()))
-            table.add_row(setting, shown(value_of(values, setting)), ", ".join(map(shown, entry.plausible)), entry.why)
+            table.add_row(setting, entry.letter, shown(value_of(values, setting)), entry.values, entry.source)
         OUT.print(table, highlight=False)
         for sentence in (one for one in paper.unstated if isinstance(one, str)):
             say(f"  {sentence}")

@@ -201,3 +201,52 @@ def sweep(
     for name in ("results.csv", "results.nc", "sweep.png"):
         if (run.directory / name).exists():
             say(f"{run.directory / name}")
+
+
+def robust(
+    ids: Ids = (),
+    points: Annotated[str, tyro.conf.arg(metavar="N")] = "64",
+    seeds: Annotated[str, tyro.conf.arg(metavar="N")] = "4",
+    over: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAMES")] = (),
+    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    changes: Changes = (),
+) -> None:
+    """Ask statements at many points of what their papers do not state: how robust is an answer, and what decides it?
+
+    `iclab robust mamba-outliers/fig1a` draws 64 points over the plausible values that `iclab settings` lists and over
+    the statement's readings, trains at each, judges each, and says in which share of them the statement holds, which
+    setting decides, and the smallest change of our own choice that gives another answer. The same command with the
+    same --out continues an interrupted run.
+
+    Args:
+        ids: Statements, prefixes or papers (mamba-outliers/fig1a, nonlinear-icl/fig3), or a .py file of yours.
+        points: Points of the sequence; single changes of our own choice come on top.
+        seeds: Training seeds per point.
+        over: Vary only these settings (step_size,batch); step_size=0.5:4 gives a range of your own. May be repeated.
+        everything: On a CPU, also ask what takes too long at every point (laws over sizes, GPT-2).
+        profile: Where the other settings come from: smoke, quick or paper.
+        out: Folder for the results; a new one named after the time if not given.
+        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+            cluster.
+        changes: Change another setting at all points, for example steps=500. May be repeated.
+    """
+    from iclab.runs import robust as asking
+    from iclab.runs.cluster import connect
+    from iclab.runs.options import pairs, whole
+
+    counts = {name: whole(f"--{name}", text) or 0 for name, text in (("points", points), ("seeds", seeds))}
+    with connect(cluster, say) as (executor, _):
+        found = asking.robust(
+            *ids, **counts, over=over, everything=everything, profile=profile, out=out,
+            changes=pairs("--set", changes), executor=executor, console=OUT,
+        )  # fmt: skip
+    for one in found.statements:
+        say(f"{one.id}  {one.words}")
+        if one.change:
+            say(f"  {one.change}")
+        for edge in one.edges:
+            say(f"  {edge}")
+    say(f"report: {found.directory / 'index.html'}")

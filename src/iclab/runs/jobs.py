@@ -182,7 +182,7 @@ def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, keep: Keep, 
         label = job.places(name)[0]
         progress.begin(label, job.cost_of(name))
         report = functools.partial(progress.update, label)
-        for place, found in _computed(job, name, benches, engine, report):
+        for place, found in computed(job, name, benches, engine, report):
             keep(job, place, found)
         finish(job, name, duration(engine.seconds()))
 
@@ -198,7 +198,7 @@ def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, keep: Keep, 
             store.write(PROGRAMS, table(progress.programs).encode())
 
 
-def _computed(
+def computed(
     job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking, report: Callable[[str, float], None]
 ) -> Iterator[tuple[str, list[xr.Dataset]]]:
     """The places of one experiment, and what belongs there: of trained models, and where it is wanted of untrained
@@ -272,7 +272,7 @@ def compute_piece(job: Job, run: Here) -> tuple[dict[str, bytes], dict[str, byte
     benches = job.lab(on_trained=save), job.lab(untrained=True)
 
     def one(name: str, engine: Asking) -> dict[str, bytes]:
-        several = _computed(job, name, benches, engine, lambda what, fraction: None)
+        several = computed(job, name, benches, engine, lambda what, fraction: None)
         return {place: to_bytes(data) for place, found in several for data in found}
 
     tasks = [functools.partial(one, name) for name in job.experiments]

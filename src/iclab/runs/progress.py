@@ -29,10 +29,14 @@ def resumable(console: Console, directory: Path) -> Iterator[None]:
 
 
 class RunProgress:
-    """Progress over experiments of different cost. Costs are rough, so the time left is an estimate and says so."""
+    """Progress over experiments of different cost. Costs are rough, so the time left is an estimate and says so.
 
-    def __init__(self, console: Console, total: float) -> None:
+    A line is printed after `every` so many of them.
+    """
+
+    def __init__(self, console: Console, total: float, every: int = 1) -> None:
         self._console = console
+        self._every, self._ended = every, 0
         self._total = total + 1e-9
         self._done = 0.0
         self._costs: dict[str, float] = {}  # of the experiments under way
@@ -94,8 +98,10 @@ class RunProgress:
     def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
         """An experiment is finished, with these results."""
         self._done += self._costs.pop(name)
+        self._ended += 1
         left = self._left(self._done / self._total)
-        self.say(f"{name}: {note}[dim]{left and ', '}{left}[/]")
+        if self._ended % self._every == 0:
+            self.say(f"{name}: {note}[dim]{left and ', '}{left}[/]")
 
     def _left(self, done: float) -> str:
         elapsed = time.perf_counter() - self._began

@@ -85,17 +85,17 @@ def over_prompts(values: np.ndarray, bounds: tuple[float, float] = (-np.inf, np.
     if plain.seeds < 2 or not np.isfinite(bounds).all():
         return plain
     if np.ptp(finite) == 0:
-        unseen, value = _wilson(0.0, len(finite))[1], plain.measured
+        unseen, value = wilson(0.0, len(finite))[1], plain.measured
         return dataclasses.replace(
             plain, low=value - unseen * (value - bounds[0]), high=value + unseen * (bounds[1] - value)
         )
     if bounds != (0.0, 1.0) or not np.isin(finite, (0.0, 1.0)).all():
         return plain
-    low, high = _wilson(plain.measured, len(finite))
+    low, high = wilson(plain.measured, len(finite))
     return dataclasses.replace(plain, low=low, high=high)
 
 
-def _wilson(share: float, count: int) -> tuple[float, float]:
+def wilson(share: float, count: float) -> tuple[float, float]:
     """The shares from which this one is no further away than 95 % of samples of this size are."""
     squared = float(scipy.stats.norm.ppf(1 - tail())) ** 2
     centre = (share + squared / (2 * count)) / (1 + squared / count)

@@ -54,10 +54,12 @@ settings = {
     "paper": Settings(**TESTED, held_out_prompts=16, place_stride=1, pruning_prompts=28),
 }
 unstated = (
-    Unstated("model", (EMBEDDED,), "SmolLM2-135M-Instruct, Q4_1 weights in float32; the paper's Fig. 1: GPT2-medium"),
-    Unstated("demonstrations", (4, 8, 12), "of the word tasks; vector-arithmetic prints none for Fig. 1"),
-    Unstated("label_demonstrations", (8, 12), "the two-label tasks are ours"),
-    Unstated("step_demonstrations", (4, 8, 12), "the two-step tasks are ours"),
+    Unstated(
+        "model", (EMBEDDED,), "", "SmolLM2-135M-Instruct, Q4_1 weights in float32; the paper's Fig. 1: GPT2-medium"
+    ),
+    Unstated("demonstrations", (4, 8, 12), "", "of the word tasks; vector-arithmetic prints none for Fig. 1"),
+    Unstated("label_demonstrations", (8, 12), "", "the two-label tasks are ours"),
+    Unstated("step_demonstrations", (4, 8, 12), "", "the two-step tasks are ours"),
     "intervals are over prompts, each with its own query and its own draw of demonstrations; there is one model",
     "the separator of query and answer, ' ->', ':' or ' =', was chosen by few-shot accuracy on held-out examples",
     "an answer is right if it is the most probable of all tokens of the vocabulary",

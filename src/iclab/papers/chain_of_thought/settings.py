@@ -19,7 +19,7 @@ from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.chain_of_thought import theory
-from iclab.statements import Unstated
+from iclab.unstated import Between, Unstated
 from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
 
@@ -84,15 +84,15 @@ class Settings:
 
 
 unstated = (
-    Unstated("train_length", (10, 20, 40), "l_tr; (17) asks for at least 1/α"),
-    Unstated("longest_test", (40, 60, 80), "the longest l_ts of Fig. 2"),
-    Unstated("longest_direct", (80, 160, 320), "the longest l_ts of Fig. 3"),
-    Unstated("longest_comparison", (80, 160, 320), "the longest l_ts of Fig. 4"),
-    Unstated("initial_scale", (0.001, 0.01, 0.05), "ξ, 'tiny'"),
-    Unstated("separate_weights", (False, True), "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
-    Unstated("step_size", (0.25, 0.5, 0.9), "η; Theorem 1 asks for η < 1"),
-    Unstated("batch", (60, 120, 240), "B; every query pattern and step by turns"),
-    Unstated("steps", (1000, 2000, 4000), "T"),
+    Unstated("train_length", (10, 20, 40), "l_tr", "(17) asks for at least 1/α"),
+    Unstated("longest_test", (40, 60, 80), "l_ts", "the longest of Fig. 2"),
+    Unstated("longest_direct", (80, 160, 320), "l_ts", "the longest of Fig. 3"),
+    Unstated("longest_comparison", (80, 160, 320), "l_ts", "the longest of Fig. 4"),
+    Unstated("initial_scale", Between(0.001, 0.05, log=True), "ξ", "the paper says 'tiny'"),
+    Unstated("separate_weights", (False, True), "", "the theory trains W = W_K^T W_Q, (2) has W_K and W_Q"),
+    Unstated("step_size", Between(0.25, 0.9, log=True), "η", "Theorem 1 asks for η < 1"),
+    Unstated("batch", (60, 120, 240), "B", "every query pattern and step by turns"),
+    Unstated("steps", (1000, 2000, 4000), "T", "until the training loss is small"),
     "position codes as K coordinates of their own; inside the 2 d_X coordinates they would leak into the value",
     "exactly round(α l) examples start from the query's pattern, the others from any other one",
     "A_k: circulant, one error kernel (right, one too far, the rest uniform)",

@@ -16,8 +16,8 @@ from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.feature_selection import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns, random_rotation
-from iclab.statements import Unstated
 from iclab.theorems import shared
+from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 
@@ -82,21 +82,23 @@ class Settings:
 
 
 unstated = (
-    Unstated("relevant_patterns", (5, 6, 8), "M1; the paper prints no number of any experiment"),
-    Unstated("irrelevant_patterns", (25,), "M2: Section 3.2 asks for M1 + M2 >= M1², and both fit into d_X"),
-    Unstated("pattern_strength", (1.0, 3.0, 5.0), "β = ‖q‖"),
-    Unstated("matching_fraction", (0.6, 0.8, 1.0), "α"),
-    Unstated("test_matching_fraction", (0.6, 0.8, 1.0), "α'"),
-    Unstated("train_length", (10, 20, 40), "l_tr"),
-    Unstated("test_length", (10, 20, 40), "l_ts"),
-    Unstated("neurons", (100, 300, 1000), "m"),
-    Unstated("batch", (64, 128, 256), "B"),
-    Unstated("initial_scale", (0.02, 0.05, 0.08), "δ < 0.1"),
-    Unstated("step_size", (0.5, 1.0, 2.0), "η"),
-    Unstated("steps", (400, 1000), "T"),
-    Unstated("relevant_low", (0.6, 0.8, 1.0), "λ ~ U(λ_*, 1.2)"),
-    Unstated("irrelevant_size", (0.5, 1.0), "|κ| <= 1; κ ~ U(-|κ|, |κ|)"),
-    Unstated("noise_norm", (0.0, 0.05, 0.1), "τ; noise is uniform on the sphere of this radius"),
+    Unstated(
+        "relevant_patterns", (5,), "M1", "the mixtures use five, and M >= M1² in d_X = 30 dimensions allows no more"
+    ),
+    Unstated("irrelevant_patterns", (20, 25), "M2", "M1 + M2 >= M1², and both fit into d_X"),
+    Unstated("pattern_strength", Between(1.0, 5.0, log=True), "β = ‖q‖", "3 in nonlinear-icl, of the same authors"),
+    Unstated("matching_fraction", Between(0.6, 1.0), "α", "0.8 and 0.6 in nonlinear-icl"),
+    Unstated("test_matching_fraction", Between(0.6, 1.0), "α'", "0.4 to 1 in nonlinear-icl"),
+    Unstated("train_length", (10, 20, 40), "l_tr", "20 in nonlinear-icl"),
+    Unstated("test_length", (10, 20, 40), "l_ts", "up to 40 in nonlinear-icl"),
+    Unstated("neurons", (100, 300, 1000), "m", "Lemma 7 asks for it to be large; common practice"),
+    Unstated("batch", (64, 128, 256), "B", "common practice"),
+    Unstated("initial_scale", Between(0.02, 0.09, log=True), "δ", "the training algorithm says δ in (0, 0.1)"),
+    Unstated("step_size", Between(0.5, 2.0, log=True), "η", "the theorems ask for η <= 1"),
+    Unstated("steps", (400, 1000), "T", "until the training loss is small"),
+    Unstated("relevant_low", Between(0.6, 1.0), "λ_*", "λ ~ U(λ_*, 1.2), bounded away from 0"),
+    Unstated("irrelevant_size", Between(0.5, 1.0), "|κ|", "Section 3.2 says |κ| <= 1; κ ~ U(-|κ|, |κ|)"),
+    Unstated("noise_norm", Between(0.0, 0.1), "τ", "small; noise is uniform on the sphere of this radius"),
     "m_a = m_b = 60; W_O ~ N(0, 1/m), so ξ = m^(-1/2)",
 )
 

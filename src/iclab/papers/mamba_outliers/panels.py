@@ -16,6 +16,7 @@ from iclab.papers.mamba_outliers.readings import (
     decay,
     from_fraction,
     gate,
+    named,
     outliers,
     scores,
     sized,
@@ -59,7 +60,7 @@ def figure1(s: Settings) -> list[Statement]:
     """One panel for each label rule."""
     mamba, linear = (measured("robustness", "error").sel(kind=kind) for kind in KINDS)
     short = brief(s)
-    usual = next(one for one in outliers(s) if one.name == f"18tasks,kappa={s.magnitudes[-1]:g}")
+    usual = next(one for one in outliers(s) if one.name == named(s, "18tasks", s.magnitudes[-1]))
     larger_errors = tuple(
         dataclasses.replace(one, name=f"{one.name},{LARGE}", why=f"{one.why}; 'large' is above 0.1")
         for one in (usual, short)

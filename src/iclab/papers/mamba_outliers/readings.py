@@ -26,10 +26,15 @@ STACKED = tuple(
 def sized(s: Settings, readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Each of these readings at each κ_a', which the paper does not print."""
     return tuple(
-        Reading(f"{one.name},kappa={size:g}".strip(","), f"{one.why}; κ_a' = {size:g}", {**one.at, "magnitude": size})
+        Reading(named(s, one.name, size), f"{one.why}; κ_a' = {size:g}", {**one.at, "magnitude": size})
         for one in readings
         for size in s.magnitudes
     )
+
+
+def named(s: Settings, name: str, size: float) -> str:
+    """The name of a reading with its κ_a', where there is more than one."""
+    return f"{name},kappa={size:g}".strip(",") if len(s.magnitudes) > 1 else name
 
 
 def exact(s: Settings) -> Reading:
@@ -37,7 +42,7 @@ def exact(s: Settings) -> Reading:
     size = s.magnitudes[-1]
     words = f"an exact number of outliers in every prompt; 18 tasks, κ_a' = {size:g}"
     at = {"setting": TASKS, "magnitude": size}
-    return Reading(f"exact,kappa={size:g}", words, at, variables={"error": "exact_error"})
+    return Reading(named(s, "exact", size), words, at, variables={"error": "exact_error"})
 
 
 def seen(s: Settings) -> Reading:
@@ -45,7 +50,7 @@ def seen(s: Settings) -> Reading:
     size = s.magnitudes[0]
     words = f"the test outliers are those of training; 18 tasks, κ_a' = {size:g}"
     at = {"setting": TASKS, "magnitude": size}
-    return Reading(f"seen,kappa={size:g}", words, at, experiments={"robustness": "robustness-seen"})
+    return Reading(named(s, "seen", size), words, at, experiments={"robustness": "robustness-seen"})
 
 
 def brief(s: Settings) -> Reading:

@@ -24,7 +24,7 @@ from iclab.models.mamba import MambaSettings
 from iclab.optimisation import Training
 from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
-from iclab.statements import Unstated
+from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.outliers import LabelRule, Outliers
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
@@ -140,17 +140,23 @@ def _rise(values: tuple[float, ...]) -> bool:
 
 
 unstated = (
-    Unstated("test_outlier_magnitude", (2.0, 3.0, 4.0, 5.0, 6.0, 10.0), "κ_a'; Theorem 2 (b) asks for κ_a' >= κ_a"),
-    Unstated("irrelevant_size", (0.25, 0.5), "K; A.1 asks for K <= 1/2"),
-    Unstated("shifted_irrelevant_size", (1.5, 3.0, 5.0), "K'; A.1 asks for K' > 1"),
-    Unstated("mamba_step_size", (0.3, 0.5, 1.0), "η; the theorems ask for η <= 1"),
-    Unstated("linear_step_size", (0.02, 0.05, 0.1), "η; the theorems ask for η <= 1"),
-    Unstated("batch", (64, 128, 256, 512), "B"),
-    Unstated("steps", (500, 1000, 2000), "T"),
-    Unstated("stack_step_size", (0.05, 0.1, 0.2), "η of three layers"),
-    Unstated("stack_batch", (64, 128), "B of three layers"),
-    Unstated("stack_steps", (1000, 1500, 3000), "T of three layers"),
-    Unstated("basis_seed", (0, 1, 2), "axis-aligned or rotated patterns"),
+    Unstated(
+        "test_outlier_magnitude",
+        Between(2.0, 10.0, log=True),
+        "κ_a'",
+        "Theorem 2 (b) asks for κ_a' >= κ_a = 2",
+        along=("large_outlier_magnitude",),
+    ),
+    Unstated("irrelevant_size", Between(0.25, 0.5), "K", "A.1 asks for K <= 1/2"),
+    Unstated("shifted_irrelevant_size", Between(1.5, 5.0), "K'", "A.1 asks for K' > 1; 5 in nonlinear-icl"),
+    Unstated("mamba_step_size", Between(0.3, 1.0, log=True), "η", "the theorems ask for η <= 1"),
+    Unstated("linear_step_size", Between(0.02, 0.1, log=True), "η", "the theorems ask for η <= 1; above, it diverges"),
+    Unstated("batch", (64, 128, 256), "B", "common practice"),
+    Unstated("steps", (500, 1000, 2000), "T", "until the training loss is small"),
+    Unstated("stack_step_size", Between(0.05, 0.2, log=True), "η of three layers", "above, some stacks diverge"),
+    Unstated("stack_batch", (64, 128), "B of three layers", "common practice"),
+    Unstated("stack_steps", (1000, 1500, 3000), "T of three layers", "until the training loss is small"),
+    Unstated("basis_seed", (0, 1, 2), "", "axis-aligned or rotated patterns: the paper says orthogonal"),
     "test outliers are the three mixtures of Appendix B, normalised (as printed their norms are 1.005, 1.005, 0.995)",
     "each example is an outlier with probability p_a or α, unless a reading says that their number is exact",
     "the targeted label of rule (B): +1",

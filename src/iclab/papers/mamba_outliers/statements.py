@@ -27,6 +27,7 @@ from iclab.papers.mamba_outliers.readings import (
     exact,
     gate,
     halvings,
+    named,
     outliers,
     scores,
     sized,
@@ -119,7 +120,7 @@ def theorems(s: Settings) -> list[Statement]:
     mapped = tuple(one.name for one in tested if one.name.startswith("18tasks") or one == exact(s))
     trained, varied = tuple(one.name for one in TRAINED), (TRAINED[0].name,)
     started = (*varied, SMALLER_START.name)
-    near = (f"{TRAINED[0].name},kappa={s.magnitudes[-1]:g}",)
+    near = (named(s, TRAINED[0].name, s.magnitudes[-1]),)
     by_outliers = LAWS["linear"]["p_a"].part(readings=started)
     other = tuple(name for name in LAWS["linear"] if name not in ("p_a", "l_tr"))
     return [
@@ -246,7 +247,7 @@ def corollaries(s: Settings) -> list[Statement]:
             (Part("(20) gate of an outlier right before the query, poly(M1) = M1", gate("outlier").sel(distance=1),
                   big_o(1 / s.relevant_patterns), UNIT),
              Part("(20) power of 1/M1 that the same falls with, at 16 T_M", power, above(0.0, "existence"),
-                  readings=(f"kappa={s.magnitudes[0]:g}",), found=power, found_as="poly(M1) = M1^{:.2f}"),
+                  readings=(named(s, "", s.magnitudes[0]),), found=power, found_as="poly(M1) = M1^{:.2f}"),
              Part("(21) min over j <= 5 of gate(h(j)) · 2^(j-1), constant 0.1",
                   (nearest * 2.0 ** (nearest.coordinate("rank") - 1)).min("rank", skipna=False), above(0.1, "bound")),
              Part("(21) gate(h(j)) over 2^(j-1), j <= 5", apply(halvings, nearest),

@@ -20,7 +20,7 @@ from iclab.models.softmax_transformer import SoftmaxTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
-from iclab.statements import Unstated
+from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
@@ -101,20 +101,20 @@ def check(s: Settings) -> None:
 
 
 unstated = (
-    Unstated("neurons", (100, 300, 1000), "m; Theorem 3.3 asks for M1² log M1 = 65 or more"),
-    Unstated("initial_scale", (0.05, 0.1, 0.2), "δ in (0, 0.2]"),
-    Unstated("step_size", (1.0, 2.0), "η; the theorems ask for η <= 1"),
-    Unstated("batch", (64, 128, 256), "B"),
-    Unstated("steps", (600, 1000, 2000), "T; Figure 2 says 400 epochs, and not how long one is"),
-    Unstated("label_norm", (1.0, 3.0), "‖q‖"),
-    Unstated("readout_power", (0.5, 1.0), "a = ±1/m in Section 2.3, ±1/√m in Algorithm 1"),
-    Unstated("test_length", (10, 20, 40), "l_ts where it is not swept"),
-    Unstated("test_matching_fraction", (0.6, 0.8, 1.0), "α' where it is not swept"),
-    Unstated("gpt2.width", (64, 128, 256), "all that is said of GPT-2: 3 layers, 2 heads"),
-    Unstated("gpt2.step_size", (2e-4, 5e-4, 1e-3), "GPT-2 is trained by AdamW; chosen by its training loss in domain"),
-    Unstated("gpt2.steps", (700, 3000), "with warm-up and cosine decay"),
-    Unstated("gpt2.batch", (64, 128), "B of GPT-2"),
-    Unstated("gpt2_shortest_train", (1, 2, 4), "where GPT-2 is trained on contexts of several lengths"),
+    Unstated("neurons", (100, 300, 1000), "m", "Theorem 3.3 asks for M1² log M1 = 65 or more"),
+    Unstated("initial_scale", Between(0.05, 0.2, log=True), "δ", "Section 2.3 says δ in (0, 0.2]"),
+    Unstated("step_size", Between(0.5, 2.0, log=True), "η", "the theorems ask for η <= 1, the figures for nothing"),
+    Unstated("batch", (64, 128, 256), "B", "common practice"),
+    Unstated("steps", (600, 1000, 2000), "T", "Figure 2 says 400 epochs, and not how long one is"),
+    Unstated("label_norm", Between(1.0, 3.0, log=True), "‖q‖", "1, or β as in feature-selection, of the same authors"),
+    Unstated("readout_power", (0.5, 1.0), "", "a = ±1/m in Section 2.3, ±1/√m in Algorithm 1"),
+    Unstated("test_length", Between(10, 40), "l_ts", "where it is not swept; l_tr is 20"),
+    Unstated("test_matching_fraction", Between(0.6, 1.0), "α'", "where it is not swept; Figure 3(B) sweeps 0.4 to 1"),
+    Unstated("gpt2.width", (64, 128, 256), "", "all that is said of GPT-2: 3 layers, 2 heads"),
+    Unstated("gpt2.step_size", Between(2e-4, 1e-3, log=True), "", "AdamW; chosen by its training loss in domain"),
+    Unstated("gpt2.steps", (700, 3000), "", "common practice, with warm-up and cosine decay"),
+    Unstated("gpt2.batch", (64, 128), "B of GPT-2", "common practice"),
+    Unstated("gpt2_shortest_train", (1, 2, 4), "", "where GPT-2 is trained on contexts of several lengths"),
     "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
     "κ' ~ U(-K', K'): the paper prints U(K', K')",
     "ε is √(log M1 / B), the smallest for which condition (ii) holds; hidden constants are 1 unless a rule says so",

@@ -22,7 +22,7 @@ from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.vector_arithmetic import theory
-from iclab.statements import Unstated
+from iclab.unstated import Between, Unstated
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 
 PRINTED_DIMENSION = 3000
@@ -76,15 +76,13 @@ class Settings:
 
 
 unstated = (
-    Unstated("step_size", (0.02, 0.05, 0.1), "η; with the printed 5 and q_V = 1e-5 the model does not train"),
-    Unstated("value_step_scale", (0.2, 0.4, 0.8), "q_V; printed is 1e-5, below the paper's own Condition 3.1"),
-    Unstated("pairs", (14, 15), "J of ICL prompts: 'L = 30' is no 2J + 1"),
-    Unstated("sentence_pairs", (1, 3, 5), "J of QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens"),
-    Unstated("noise_scale", (0.01, 0.0447), "printed is 0.01 for d = 3000; at d = 150, 0.0447 would keep σ_p √d"),
-    Unstated(
-        "balanced", (True, False), "Definition C.1 draws concept and sign of a sample; Lemma D.10 needs N/(2K) of each"
-    ),
-    Unstated("icl_steps", (2000, 5000), "5000 is printed for ICL, nothing for QA-ICL; below d = 3000 it may be less"),
+    Unstated("step_size", Between(0.02, 0.1, log=True), "η", "with the printed 5 and q_V = 1e-5 it does not train"),
+    Unstated("value_step_scale", Between(0.2, 0.8, log=True), "q_V", "printed is 1e-5, below its own Condition 3.1"),
+    Unstated("pairs", (14, 15), "J", "of ICL prompts: 'L = 30' is no 2J + 1"),
+    Unstated("sentence_pairs", (1, 3, 5), "J", "of QA-ICL prompts: 'L = 30' cannot hold for sentences of M + 2 tokens"),
+    Unstated("noise_scale", (0.01, 0.0447), "σ_p", "0.01 is printed for d = 3000; at d = 150, 0.0447 keeps σ_p √d"),
+    Unstated("balanced", (True, False), "", "Definition C.1 draws concept and sign; Lemma D.10 needs N/(2K) of each"),
+    Unstated("icl_steps", (2000, 5000), "T", "5000 is printed for ICL, nothing for QA-ICL; below d = 3000 maybe less"),
     "below the printed d = 3000 the scales σ_0 and σ_1 keep σ√d",
     "the L2 term of the loss has no coefficient anywhere: 0",
     "'Θ(1)' for a cosine: above 0.1, 'o(1)': below 0.1; other hidden constants are 1",

@@ -13,9 +13,10 @@ from iclab.errors import InputError
 from iclab.expressions import apply, measured
 from iclab.kinds import above, below, big_o, omega
 from iclab.scaling import Scaling
-from iclab.statements import Part, Reading, Statement, Unstated
+from iclab.statements import Part, Reading, Statement
 from iclab.tallies import Answer, tally
 from iclab.theorems import Theorem, at_least
+from iclab.unstated import Unstated
 
 SCHEMA = json.loads(
     (pathlib.Path(__file__).parents[1] / "src" / "iclab" / "data" / "claims.schema.json").read_text(encoding="utf-8")
@@ -366,5 +367,5 @@ def test_everything_in_the_schema_is_described():
 
 
 def test_what_is_unstated_is_told_with_plausible_values():
-    assert str(Unstated("batch", (64, 128), "B")) == "batch (plausible: 64, 128): B"
+    assert str(Unstated("batch", (64, 128), "B", "common practice")) == "batch, B (plausible: 64, 128): common practice"
     assert str(Unstated("rate", (0.5, 1.0))) == "rate (plausible: 0.5, 1)"

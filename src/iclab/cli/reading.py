@@ -130,9 +130,9 @@ def settings(
     for paper in (shelf.papers[name] for name in names or shelf.papers):
         values = settings_of(paper, profile)
         unstated = {entry.setting: entry for entry in paper.unstated if isinstance(entry, Unstated)}
-        table = Table(
-            "--set", "in the paper", profile, "plausible", "why", title=paper.id, title_justify="left", box=None
-        )
+        table = Table(title=paper.id, title_justify="left", box=None)
+        for column in ("--set", "letter", profile, "plausible", "why"):
+            table.add_column(column, no_wrap=column != "why" and column != "plausible", overflow="fold")
         for setting in [*unstated, *(one for one in names_of(values) if everything and one not in unstated)]:
             entry = unstated.get(setting, Unstated(setting, ()))
             table.add_row(setting, entry.letter, shown(value_of(values, setting)), entry.values, entry.source)

@@ -14,6 +14,7 @@ import xarray as xr
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from iclab.drawing import finish
 from iclab.report.figures import picture
@@ -103,7 +104,7 @@ def _choices(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping
         heights, ends = _scaled([value.item() for value in data[name].values])
         axis.scatter(np.arange(len(heights)), row + 0.35 - 0.7 * heights, c=colours, s=5)
         between = " … " if len(ends) == 2 and len(set(data[name].values.tolist())) > 2 else ", "
-        labels.append(f"{letters.get(name, name).replace('_', ' ')}  {between.join(ends)}")
+        labels.append(f"{letters.get(name, name.replace('_', ' '))}  {between.join(ends)}")
         axis.axhline(row + 0.5, color="#dddddd", lw=0.6)
     axis.set_yticks(range(len(rows)), labels, fontsize=7)
     axis.set_ylim(len(rows) - 0.5, -0.5)
@@ -129,7 +130,10 @@ def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str
             getattr(axis, f"set_{low}ticks")(range(len(known)), known, fontsize=7)
         elif min(numbers) > 0 and max(numbers) >= 3 * min(numbers):
             getattr(axis, f"set_{low}scale")("log")
-        getattr(axis, f"set_{low}label")(letters.get(name, name).replace("_", " "), fontsize=8)
+            ticks = np.geomspace(min(numbers), max(numbers), 4)
+            getattr(axis, f"set_{low}ticks")(ticks, [f"{tick:.2g}" for tick in ticks])
+            getattr(axis, f"{low}axis").set_minor_locator(NullLocator())
+        getattr(axis, f"set_{low}label")(letters.get(name, name.replace("_", " ")), fontsize=8)
         places.append(numbers)
     axis.scatter(places[0], places[1], c=_colours(data), s=22, alpha=0.85)
     axis.set_title("answers over the two that explain most", loc="left", fontsize=8)

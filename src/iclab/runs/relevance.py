@@ -17,7 +17,7 @@ from iclab.runs.options import override
 from iclab.runs.points import texts
 from iclab.statements import Reading, Statement
 
-MOST_OPERATIONS = {"cpu": 4e11}  # of an experiment at one point; elsewhere there is no limit
+MOST_OPERATIONS = {"cpu": 2e11}  # of an experiment at one point; elsewhere there is no limit
 PLANNED = 2  # seeds that are planned
 
 

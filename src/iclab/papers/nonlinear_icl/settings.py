@@ -113,7 +113,7 @@ unstated = (
     Unstated("gpt2.width", (64, 128, 256), "", "all that is said of GPT-2: 3 layers, 2 heads"),
     Unstated("gpt2.step_size", Between(2e-4, 1e-3, log=True), "", "AdamW; chosen by its training loss in domain"),
     Unstated("gpt2.steps", (700, 3000), "", "common practice, with warm-up and cosine decay"),
-    Unstated("gpt2.batch", (64, 128), "B of GPT-2", "common practice"),
+    Unstated("gpt2.batch", (64, 128), "B", "of GPT-2; common practice"),
     Unstated("gpt2_shortest_train", (1, 2, 4), "", "where GPT-2 is trained on contexts of several lengths"),
     "queries carry a decisive pattern of their task (a literal x_query ~ D has random labels)",
     "κ' ~ U(-K', K'): the paper prints U(K', K')",

@@ -18,7 +18,6 @@ import iclab
 from iclab.errors import InputError
 from iclab.papers import PAPERS
 from iclab.runs.options import override
-from iclab.runs.robust_results import read_summaries
 from iclab.settings import value_of
 from iclab.specification import BLOCK, DEFAULT, READING, Share, design, edges, influences, smallest_change
 from iclab.statistics import wilson
@@ -199,7 +198,9 @@ def test_a_curve_of_a_users_file_names_the_setting_that_decides(curve):
     assert found.share.held == int((drawn["answer"] == "holds").sum()) and found.share.low < 0.5 < found.share.high
     files = {str(path.relative_to(curve.directory)) for path in curve.directory.rglob("*") if path.is_file()}
     assert {"index.html", "robustness.json", "robustness.csv", "data/left_open/learns.nc"} <= files
-    assert read_summaries(curve.directory)["left_open/learns"]["words"] == found.words
+    again = iclab.open_robust(curve.directory)["learns"]
+    assert again.words == found.words and again.summary() == json.loads(json.dumps(found.summary()))
+    assert again.data.identical(found.data)
     assert "η" in (curve.directory / "index.html").read_text()
 
 

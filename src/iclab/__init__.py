@@ -9,14 +9,15 @@ if TYPE_CHECKING:
     from iclab.robustness import Robustness
     from iclab.runs.reproduce import Run, open_run, reproduce
     from iclab.runs.robust import robust
-    from iclab.runs.robust_results import Robust
+    from iclab.runs.robust_results import Robust, open_robust
     from iclab.runs.sweep import sweep
     from iclab.runs.sweep_results import Sweep, open_sweep
 
     __version__: str
 
 __all__ = [
-    "Robust", "Robustness", "Run", "Sweep", "__version__", "open_run", "open_sweep", "reproduce", "robust", "sweep",
+    "Robust", "Robustness", "Run", "Sweep", "__version__", "open_robust", "open_run", "open_sweep", "reproduce",
+    "robust", "sweep",
 ]  # fmt: skip
 
 # Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
@@ -26,6 +27,7 @@ _PLACES = {
     "robust": "iclab.runs.robust",
     "Robust": "iclab.runs.robust_results",
     "Robustness": "iclab.robustness",
+    "open_robust": "iclab.runs.robust_results",
     "sweep": "iclab.runs.sweep",
     "Sweep": "iclab.runs.sweep_results",
     "open_run": "iclab.runs.reproduce",

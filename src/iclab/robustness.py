@@ -112,25 +112,37 @@ class Robustness:
         return "; no setting alone decides" if 0 < self.share.held < self.share.points else ""
 
     def summary(self) -> dict[str, Any]:
-        """As it stands in robustness.json."""
-        return {
-            "id": self.id,
-            "source": self.source,
-            "statement": self.statement,
+        """As it stands in robustness.json: all but the data, and what it comes to in words."""
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "data"}
+        plain = {name: _plain(value) for name, value in own.items()}
+        return plain | {
             "words": self.words,
-            "share": self.share.held / self.share.points if self.share.points else None,
-            "low": self.share.low,
-            "high": self.share.high,
-            "points": self.share.points,
-            "hypotheses_met": dataclasses.asdict(self.met),
-            "answers": dict(self.answers),
-            "own": self.own,
             "decided_by": self.deciding,
-            "influences": [dataclasses.asdict(one) for one in self.influences],
             "smallest_change": str(self.change) if self.change else "",
-            "edges": [str(edge) for edge in self.edges],
-            "without": list(self.without),
+            "beyond": [str(edge) for edge in self.edges],
         }
+
+    @classmethod
+    def opened(cls, summary: Mapping[str, Any], data: xr.Dataset) -> Robustness:
+        """From a summary and the data that belong to it."""
+        change = summary["change"]
+        return cls(
+            **{name: summary[name] for name in ("id", "source", "statement", "letters", "plausible", "answers", "own")},
+            without=tuple(summary["without"]),
+            share=Share(**summary["share"]),
+            met=Share(**summary["met"]),
+            influences=tuple(Influence(**one) for one in summary["influences"]),
+            change=Change(**change) if change else None,
+            edges=tuple(Edge(**one) for one in summary["edges"]),
+            data=data,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _columns(

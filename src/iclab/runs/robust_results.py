@@ -8,13 +8,14 @@ import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from iclab.errors import InputError, nearest, require
 from iclab.report.robustness import pictures, render
 from iclab.robustness import Robustness
-from iclab.runs.contents import as_json, checked, is_file, to_bytes
+from iclab.runs.contents import as_json, checked, from_bytes, is_file, to_bytes
 from iclab.runs.manifest import read_manifest
 from iclab.runs.store import Store
 
@@ -40,7 +41,7 @@ class Robust:
         store.write("robustness.csv", _table(summaries).encode())
         drawn = {}
         for one in self.statements:
-            store.write(f"data/{one.id}.nc", to_bytes(one.data))
+            store.keep(f"data/{one.id}.nc", to_bytes(one.data))
             drawn[one.id] = pictures(one)
             for kind, content in drawn[one.id].items():
                 store.write(f"figures/{one.id}.{kind}", content)
@@ -49,23 +50,59 @@ class Robust:
 
 def _table(summaries: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
-    names = ["id", "share", "low", "high", "points", "own", "decided_by", "smallest_change", "words"]
+    names = ["id", "held", "points", "low", "high", "own", "decided_by", "smallest_change", "words"]
     writer = csv.DictWriter(text, names, extrasaction="ignore")
     writer.writeheader()
     for one in summaries:
-        writer.writerow({**one, "decided_by": " ".join(one["decided_by"])})
+        writer.writerow({**one, **one["share"], "decided_by": " ".join(one["decided_by"])})
     return text.getvalue()
 
 
-@functools.lru_cache(maxsize=8)
-def read_summaries(directory: Path) -> dict[str, dict[str, Any]]:
-    """What a finished specification curve says, by statement."""
-    path = directory / SUMMARY
-    read_manifest(directory)
-    require(is_file(path), f"{directory} holds no {SUMMARY}; `iclab robust` writes one when it is finished.")
+def open_robust(directory: str | Path) -> Robust:
+    """A finished specification curve, from its folder. Nothing in the folder is executed."""
+    place = Path(directory)
+    read_manifest(place)
+    path = place / SUMMARY
+    require(is_file(path), f"{place} holds no {SUMMARY}; `iclab robust` writes one when it is finished.")
     content = checked(path)
     require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
     try:
-        return {one["id"]: one for one in json.loads(content or b"")["statements"]}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        found = json.loads(content or b"")["statements"]
+        data = {one["id"]: checked(place / "data" / f"{one['id']}.nc") for one in found}
+        missing = [name for name, kept in data.items() if kept is None]
+        require(not missing, f"the data of {', '.join(missing)} in {place} are damaged or not there.")
+        return Robust(place, tuple(Robustness.opened(one, from_bytes(data[one["id"]] or b"")) for one in found))
+    except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path} is damaged and cannot be read.") from error
+
+
+@functools.cache
+def recorded() -> dict[str, dict[str, Any]]:
+    """What recorded curves say of built-in statements, by id (benchmarks/robustness.py makes the file)."""
+    text = (resources.files("iclab.data") / SUMMARY).read_text(encoding="utf-8")
+    return {one["id"]: one for one in json.loads(text)["statements"]}
+
+
+def beside(answers: Robust | None) -> dict[str, dict[str, Any]]:
+    """What stands beside the answers of a run, by statement: what was recorded, or what a curve of the user's says."""
+    found = {name: {**one, "svg": ""} for name, one in recorded().items()}
+    for one in answers.statements if answers else ():
+        found[one.id] = short(one.summary()) | {"svg": pictures(one)["svg"].decode()}
+    return found
+
+
+def short(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a summary, what a page shows in a line."""
+    share = summary["share"]
+    return {
+        "id": summary["id"],
+        "share": share["held"] / share["points"] if share["points"] else 0.0,
+        "low": share["low"],
+        "high": share["high"],
+        "points": share["points"],
+        "words": summary["words"],
+        "smallest_change": summary["smallest_change"],
+        "decided_by": summary["decided_by"],
+    }

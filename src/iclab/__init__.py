@@ -6,21 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from iclab.runs.reproduce import Run, open_run, reproduce
+    from iclab.runs.opened import Run, open_run
+    from iclab.runs.reproduce import reproduce
+    from iclab.runs.saved import load_model
     from iclab.runs.sweep import sweep
     from iclab.runs.sweep_results import Sweep, open_sweep
 
     __version__: str
 
-__all__ = ["Run", "Sweep", "__version__", "open_run", "open_sweep", "reproduce", "sweep"]
+__all__ = ["Run", "Sweep", "__version__", "load_model", "open_run", "open_sweep", "reproduce", "sweep"]
 
 # Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
 _PLACES = {
-    "Run": "iclab.runs.reproduce",
+    "Run": "iclab.runs.opened",
     "reproduce": "iclab.runs.reproduce",
     "sweep": "iclab.runs.sweep",
     "Sweep": "iclab.runs.sweep_results",
-    "open_run": "iclab.runs.reproduce",
+    "load_model": "iclab.runs.saved",
+    "open_run": "iclab.runs.opened",
     "open_sweep": "iclab.runs.sweep_results",
 }
 

@@ -19,9 +19,9 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
     Args:
         directory: The folder that `iclab reproduce` wrote.
     """
-    from iclab.runs import reproduce as running
+    from iclab.runs.opened import read_claims
 
-    print_answers(running.read_claims(directory))
+    print_answers(read_claims(directory))
 
 
 def figures(
@@ -79,19 +79,19 @@ def diff(
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
     html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
-    """Compare two runs: settings, answers, intervals that do not overlap.
+    """Compare two runs statement by statement: answers, readings, parts, intervals that do not overlap, settings.
+
+    `iclab diff DIR recorded` compares a run with the answers on record: the paper profile, 32 seeds, on a GPU.
 
     Args:
         first: A folder that `iclab reproduce` wrote.
-        second: Another one.
+        second: Another one, or the word recorded.
         html: Also write the comparison as a page.
     """
-    from iclab.report.comparison import Side, compare, print_comparison, render_comparison
-    from iclab.runs import reproduce as running
-    from iclab.runs.manifest import read_manifest
+    from iclab.report.comparison import compare, print_comparison, render_comparison
+    from iclab.runs.opened import sides
 
-    sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
-    found = compare(*sides)
+    found = compare(*sides(first, second))
     print_comparison(OUT, found, COLOURS)
     if html is not None:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 from iclab.errors import nearest, require
 
 RECORDED = "recorded"  # what stands for these records where a command takes the folder of a run
-PROFILE, SEEDS = "paper", 32  # with which they were made
+PROFILE = "paper"  # with which they were made
 Record = dict[str, Any]
 
 

@@ -18,7 +18,7 @@ from iclab.drawing import finish
 from iclab.errors import InputError, nearest, require
 from iclab.models import Model
 from iclab.papers import PAPERS
-from iclab.records import PROFILE, RECORDED, SEEDS, recorded, recorded_papers
+from iclab.records import PROFILE, RECORDED, recorded, recorded_papers
 from iclab.report.comparison import Side
 from iclab.report.formats import plain
 from iclab.report.page import SIGNS, command
@@ -283,10 +283,10 @@ def sides(first: Path, second: Path) -> tuple[Side, Side]:
         bool(papers), f"nothing is on record for what {first} answers; on record are {', '.join(recorded_papers())}."
     )
     settings = {name: dataclasses.asdict(PAPERS[name].settings[PROFILE]) for name in papers}
-    identity = {"profile": PROFILE, "seeds": SEEDS, "settings": settings}
+    identity = {"profile": PROFILE, "settings": settings}
     asked = {entry["id"] for entry in here.statements}
     entries = [_with_values(entry) for name in papers for entry in recorded(name) if entry["id"] in asked]
-    return here, Side(f"{RECORDED}: the paper profile, {SEEDS} seeds, on a GPU", {"identity": identity}, entries)
+    return here, Side(f"{RECORDED}: the {PROFILE} profile, on a GPU", {"identity": identity}, entries)
 
 
 def _with_values(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 from iclab.library import select
 from iclab.papers import PAPERS
 from iclab.records import recorded, recorded_papers
-from iclab.report.referee import FAILS, report
+from iclab.report.referee import report
+from iclab.report.testimony import FAILS
 from iclab.report.writing import latex, markdown
 from iclab.runs.refereeing import on_the_record
 

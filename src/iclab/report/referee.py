@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from iclab.authoring.gpt2 import GPT2Training
 from iclab.authoring.paper import Paper
+from iclab.report.evidence import Evidence, evidence
+from iclab.report.testimony import (
+    FAILS,
+    Record,
+    Testimony,
+    begun,
+    full_name,
+    in_reading,
+    listed,
+    named,
+    numbers,
+    shortened,
+)
 from iclab.settings import replaced, value_of
-from iclab.statements import Part, Statement, Unstated, shown
+from iclab.statements import Statement, Unstated, shown
 from iclab.tallies import Answer
 
-Record = Mapping[str, Any]
 VERBS = {
     Answer.holds: ("holds", "hold"),
     Answer.holds_if: ("holds in some readings only", "hold in some readings only"),
@@ -30,35 +39,12 @@ VERBS = {
     Answer.fails_in_scaling: ("fails in scaling", "fail in scaling"),
     Answer.open: ("is open", "are open"),
 }
-FAILS = ("fails", "fails in scaling")
-MOST_EVIDENCE = 3
-MOST_TOLD = 1  # failing parts, open ones and choices of ours that are told of a statement; the others are counted
+MOST_TOLD = 1  # failing parts and open ones that are told of a statement; the others are counted
 SHARED = 2  # statements that a choice of ours concerns, from which on it is told
 MOST_READINGS = 10  # of a statement, for which it is told what each means
 MOST_CHOICES = 3  # that concern several statements
-LONGEST = 130  # signs of a cell
 MOST_REASONS = 6
 CROSSES, ONE_SIZE = "crosses the rule", "at one size"
-
-
-@dataclasses.dataclass(frozen=True)
-class Testimony:
-    """The answers that a report rests on, condensed as `iclab.records` does, and what they were asked with."""
-
-    paper: Paper
-    settings: Any
-    entries: Sequence[Record]
-    origin: str
-    profile: str
-
-    @property
-    def seeds(self) -> str:
-        """How many seeds its numbers are over."""
-        counts = [
-            part["seeds"] for e in self.entries for one in e["readings"] for part in one["parts"] if part["seeds"]
-        ]
-        few, many = min(counts, default=0), max(counts, default=0)
-        return f"{many} seeds" if few == many else f"{few} to {many} seeds"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,16 +57,6 @@ class Row:
     detail: str
     beyond: bool
     afterwards: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Evidence:
-    """A part of a statement that fails, in sentences, and the command that shows it."""
-
-    source: str
-    words: str
-    sentences: tuple[str, ...]
-    command: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +82,7 @@ def report(given: Testimony) -> Report:
     """The report on the paper."""
     statements = {one.id: one for one in given.paper.statements(given.settings)}
     own = [entry for entry in given.entries if not entry["beyond"]]
-    named = [one for one in given.paper.unstated if isinstance(one, Unstated)]
+    settings = [one for one in given.paper.unstated if isinstance(one, Unstated)]
     return Report(
         given.paper.title,
         given.paper.citation,
@@ -117,9 +93,9 @@ def report(given: Testimony) -> Report:
         tuple(_deciding(own)),
         tuple(_glossary(own, statements)),
         tuple(_untested(given, own, statements)),
-        tuple((one.setting, _unstated(one, given.settings)) for one in named),
+        tuple((one.setting, _unstated(one, given.settings)) for one in settings),
         tuple(_remarks(given.paper, given.settings)),
-        tuple(_evidence(given, own, statements)),
+        tuple(evidence(given, own, statements)),
         tuple(_choices(given, own, statements)),
     )
 
@@ -129,10 +105,10 @@ def _summary(given: Testimony) -> Iterator[str]:
     yield f"Of {_counted(own)}."
     failing = [entry["source"] for entry in own if entry["answer"] in FAILS]
     if failing:
-        yield f"No part holds in {_listed(failing)}."
+        yield f"No part holds in {listed(failing)}."
     passing = [e["source"] for e in own if len(e["also_untrained"]) == len(e["readings"]) and e["answer"] == "holds"]
     if passing:
-        yield f"What untrained models pass as well says nothing about learning: {_listed(passing)}."
+        yield f"What untrained models pass as well says nothing about learning: {listed(passing)}."
     if beyond:
         yield f"Beyond it, of {_counted(beyond, ' of ours')}."
 
@@ -147,16 +123,14 @@ def _counted(entries: Sequence[Record], which: str = " of the paper") -> str:
     for answer, (one, several) in VERBS.items():
         count = sum(entry["answer"] == answer for entry in entries)
         told += [f"{count} {one if count == 1 else several}"] * bool(count)
-    return f"{len(entries)} statement{'s' * (len(entries) != 1)}{which} {_listed(told)}"
+    return f"{len(entries)} statement{'s' * (len(entries) != 1)}{which} {listed(told)}"
 
 
 def _row(entry: Record, statement: Statement) -> Row:
     source = entry["source"].removeprefix("Beyond: ").removeprefix("Beyond ")
-    source = _begun(source)
-    detail = _shortened(_detail(entry))
-    return Row(
-        source, _shortened(statement.words), entry["answer"], detail, entry["beyond"], bool(statement.afterwards)
-    )
+    source = begun(source)
+    detail = shortened(_detail(entry))
+    return Row(source, shortened(statement.words), entry["answer"], detail, entry["beyond"], bool(statement.afterwards))
 
 
 def _detail(entry: Record) -> str:
@@ -179,19 +153,12 @@ def _parts(reading: Record) -> str:
     told = [f"{held} of {len(parts)} parts hold{'s' * (held == 1)}"] if len(parts) > 1 else []
     failing = [part for part in parts if part["outcome"] in FAILS]
     if failing:
-        numbers = [f"{part['name']}: {_numbers(part)}" for part in failing[:MOST_TOLD]]
-        told.append(f"fails: {'; '.join(numbers)}{_more(failing)}")
+        measured = [f"{part['name']}: {numbers(part)}" for part in failing[:MOST_TOLD]]
+        told.append(f"fails: {'; '.join(measured)}{_more(failing)}")
     unclear = [part for part in parts if part["outcome"] == "open"]
     if unclear:
         told.append(f"open: {'; '.join(part['name'] for part in unclear[:MOST_TOLD])}{_more(unclear)}")
     return "; ".join(told)
-
-
-def _numbers(part: Record) -> str:
-    words = str(part["words"])
-    for outcome in ("fails in scaling", "fails", "open", "holds"):
-        words = words.removeprefix(f"{outcome}: ")
-    return words if "against" in words else f"{words} (rule: {part['rule']})"
 
 
 def _more(parts: Sequence[Record]) -> str:
@@ -204,14 +171,14 @@ def _deciding(own: Sequence[Record]) -> Iterator[str]:
     for entry in own:
         readings = entry["readings"]
         if len({one["answer"] for one in readings}) > 1:
-            held = [_name(one) for one in readings if one["answer"] == "holds"]
-            others = [f"{_name(one)} ({one['answer']})" for one in readings if one["answer"] != "holds"]
+            held = [named(one) for one in readings if one["answer"] == "holds"]
+            others = [f"{named(one)} ({one['answer']})" for one in readings if one["answer"] != "holds"]
             others = [f"the other {len(others)}"] if len(readings) > MOST_READINGS else others
             where = [f"holds in {', '.join(held)}"] if held else []
             where += [f"not in {', '.join(others)}"] if others else []
             found.setdefault(f"{'; '.join(where)}.", []).append(entry["source"])
     for told, sources in found.items():
-        yield f"{_listed(sources)}: {told}"
+        yield f"{listed(sources)}: {told}"
 
 
 def _glossary(own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[tuple[str, str]]:
@@ -242,16 +209,16 @@ def _untested(given: Testimony, own: Sequence[Record], statements: Mapping[str, 
                 crossing.append(entry["source"])
             elif not told:
                 told = True
-                reasons.append(f"{entry['source']}: {part['name']}{_in(one)}: {reason.rstrip('.')}.")
+                reasons.append(f"{entry['source']}: {full_name(part, one)}{in_reading(one)}: {reason.rstrip('.')}.")
     yield from reasons[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
         yield f"{len(reasons) - MOST_REASONS} more statements have parts that are open for reasons of their own."
     if crossing:
-        yield f"Some parts stay open as their intervals cross the rule: {_listed(crossing)}."
+        yield f"Some parts stay open as their intervals cross the rule: {listed(crossing)}."
     if constants:
         yield (
             "Some bounds were asked at one size and need a constant above 1, which may be a failure or not: "
-            f"{_listed(constants)}."
+            f"{listed(constants)}."
         )
     yield from _unmet(given, own, statements)
 
@@ -273,7 +240,7 @@ def _unmet(given: Testimony, own: Sequence[Record], statements: Mapping[str, Sta
     for where in (where for where in conditions if conditions[where]):
         at = f"In the reading {where}" if where else "At the settings of the run"
         yield (
-            f"{at} some hypotheses of {_listed(sources[where])} are not met, with a hidden constant of 1: "
+            f"{at} some hypotheses of {listed(sources[where])} are not met, with a hidden constant of 1: "
             f"{'; '.join(conditions[where])}. A theorem is not said to fail there."
         )
 
@@ -299,84 +266,6 @@ def _unstated(one: Unstated, settings: Any) -> str:
     return f"{taken} here{also}{f' ({one.why})' if one.why else ''}"
 
 
-def _evidence(given: Testimony, own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[Evidence]:
-    """Parts that fail where all hypotheses are met, one per statement: in the first reading in which one does, the part
-    that is farthest from its rule. Statements that fail as a whole come first, then theorems before propositions before
-    figures before lemmas, then what holds in fewer readings, then what is farther from its rule.
-    """
-    found = []
-    for entry in own:
-        statement = statements[entry["id"]]
-        for one in entry["readings"]:
-            failing = [part for part in one["parts"] if part["outcome"] in FAILS] if _met(one) else []
-            if failing:
-                distance, part = max(
-                    ((_clearness(part, _rule(statement, part["name"])), part) for part in failing),
-                    key=lambda item: item[0],
-                )
-                held = sum(r["answer"] == "holds" for r in entry["readings"]) / len(entry["readings"])
-                rank = (entry["answer"] in FAILS, _weight(entry["source"]), -held, distance)
-                found.append((rank, entry, one, part))
-                break
-    told: set[str] = set()
-    for _, entry, one, part in sorted(found, key=lambda item: item[0], reverse=True):
-        if part["name"] not in told and len(told) < MOST_EVIDENCE:  # panels of one figure say the same
-            told.add(part["name"])
-            yield _told(given, entry, statements[entry["id"]], one, part)
-
-
-def _weight(source: str) -> int:
-    """How much of a paper rests on a statement, by what it is called."""
-    if source.startswith("Theorem"):
-        return 3
-    if source.startswith(("Proposition", "Corollary")):
-        return 2
-    return 0 if source.startswith(("Lemma", "Equation", "(")) else 1
-
-
-def _told(given: Testimony, entry: Record, statement: Statement, one: Record, part: Record) -> Evidence:
-    words = [f"{_begun(part['name'])}: {_numbers(part)}, {part['seeds']} seeds{_in(one)}."]
-    held, count = sum(r["answer"] == "holds" for r in entry["readings"]), len(entry["readings"])
-    if count > 1:
-        words.append(f"The statement holds in {held or 'none'} of its {count} readings.")
-    if one["hypotheses"]:
-        words.append(f"Hypotheses met: {one['hypotheses']}, with a hidden constant of 1.")
-    if part["control"]:
-        words.append(f"The same rule, put to untrained models: {part['control']}.")
-    if statement.ours:
-        more = len(statement.ours) - MOST_TOLD
-        words.append(
-            f"Ours in this: {'; '.join(statement.ours[:MOST_TOLD])}{f'; and {more} more' if more > 0 else ''}."
-        )
-    wanted = f"{entry['id']}[{one['name']}]" if one["name"] else entry["id"]
-    again = shlex.join(["iclab", "reproduce", wanted, "--profile", given.profile, "--seeds", str(part["seeds"])])
-    return Evidence(entry["source"], _shortened(statement.words), tuple(words), again)
-
-
-def _in(reading: Record) -> str:
-    return f" (reading {reading['name']})" if reading["name"] else ""
-
-
-def _met(reading: Record) -> bool:
-    """Whether all hypotheses are met, or there are none."""
-    met, _, of = str(reading["hypotheses"]).partition(" of ")
-    return met == of or not of
-
-
-def _rule(statement: Statement, name: str) -> Part:
-    return next(part for part in statement.parts if part.name == name)
-
-
-def _clearness(part: Record, asked: Part) -> float:
-    """How many half-widths of its interval a part is away from its rule; at most 1000."""
-    low, high, measured = (part[name] for name in ("low", "high", "measured"))
-    if measured is None or low is None or high is None:
-        return 0.0
-    distance = max(asked.rule.low - measured, measured - asked.rule.high, 0.0)
-    half = max((high - low) / 2, 1e-3 * abs(measured), 1e-12)
-    return float(min(distance / half, 1000.0)) if np.isfinite(distance) else 0.0
-
-
 def _choices(given: Testimony, own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[str]:
     """What a reader has to know about how the answers were made."""
     yield "Models, data and training are written from the paper; the authors' code was not run."
@@ -396,24 +285,6 @@ def _choices(given: Testimony, own: Sequence[Record], statements: Mapping[str, S
             counted.setdefault(choice, []).append(entry["source"])
     shared = sorted((c for c in counted if len(counted[c]) >= SHARED), key=lambda c: -len(counted[c]))[:MOST_CHOICES]
     for choice in shared:
-        yield f"{_begun(choice)} ({_listed(counted[choice])})."
+        yield f"{begun(choice)} ({listed(counted[choice])})."
     if len(counted) > len(shared):
         yield f"{len(counted) - len(shared)} more choices stand with their statements on the paper's page."
-
-
-def _begun(text: str) -> str:
-    """The beginning of a sentence; a letter of the paper stays as it is."""
-    return f"{text[:1].upper()}{text[1:]}" if text[1:2].isalpha() and text[:1].isascii() else text
-
-
-def _name(reading: Record) -> str:
-    return str(reading["name"]) or "the statement as it stands"
-
-
-def _listed(words: Sequence[str], last: str = "and") -> str:
-    words = list(dict.fromkeys(words))
-    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} {last} {words[-1]}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0].rstrip(';,:')} …"

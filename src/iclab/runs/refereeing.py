@@ -8,7 +8,8 @@ from iclab.authoring.paper import PROFILES
 from iclab.errors import InputError, nearest, require
 from iclab.papers import PAPERS
 from iclab.records import PROFILE, RECORDED, condensed, recorded, recorded_papers
-from iclab.report.referee import Testimony, report
+from iclab.report.referee import report
+from iclab.report.testimony import Testimony
 from iclab.report.writing import latex, markdown
 from iclab.runs.manifest import read_manifest
 from iclab.runs.opened import read_claims

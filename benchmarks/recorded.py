@@ -1,6 +1,7 @@
 """Recorded answers of every paper: the quick profile beside the paper profile on a GPU.
 
-    python benchmarks/recorded.py RUN ...    condense what runs answered into quick/ or full-size/ beside this file
+    python benchmarks/recorded.py RUN ...    condense what runs answered: quick ones into quick/ beside this file,
+                                             full-size ones into the package, which ships them
     python benchmarks/recorded.py            write both side by side into answers.md
 
 A quick answer should be the answer at the paper's size. A part that the quick profile decides must be decided alike by
@@ -16,33 +17,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from iclab.records import Record, condensed, folder
+
 HERE = Path(__file__).parent
-FOLDERS = {"quick": "quick", "paper": "full-size"}
-Record = dict[str, Any]
-
-
-def condensed(statement: Mapping[str, Any]) -> Record:
-    """What is kept of a statement's entry in claims.json: answers, rules, intervals; not the numbers per seed."""
-    kept = ("id", "source", "beyond", "answer", "words", "also_untrained")
-    return {name: statement[name] for name in kept} | {"readings": [_reading(one) for one in statement["readings"]]}
-
-
-def _reading(reading: Mapping[str, Any]) -> Record:
-    known = reading["hypotheses"]
-    met = f"{known['met']} of {known['of']}" if known else ""
-    own = {"name": reading["name"], "answer": reading["answer"], "hypotheses": met}
-    return own | {"parts": [_part(part) for part in reading["parts"]]}
-
-
-def _part(part: Mapping[str, Any]) -> Record:
-    numbers = {name: _rounded(part[name]) for name in ("measured", "low", "high")}
-    control = part["control"] and part["control"]["outcome"]
-    names = ("name", "rule", "outcome", "words")
-    return {name: part[name] for name in names} | numbers | {"seeds": part["seeds"], "control": control}
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else float(f"{number:.4g}")
+FOLDERS = {"quick": HERE / "quick", "paper": folder()}
 
 
 def record(run: Path) -> list[Path]:
@@ -51,7 +29,7 @@ def record(run: Path) -> list[Path]:
     written = []
     for paper in dict.fromkeys(statement["paper"] for statement in statements):
         own = [statement for statement in statements if statement["paper"] == paper]
-        path = HERE / FOLDERS[own[0]["profile"]] / f"{paper}.json"
+        path = FOLDERS[own[0]["profile"]] / f"{paper}.json"
         path.parent.mkdir(exist_ok=True)
         lines = ",\n".join(json.dumps(condensed(statement), ensure_ascii=False) for statement in own)
         path.write_text(f"[\n{lines}\n]\n")
@@ -61,7 +39,7 @@ def record(run: Path) -> list[Path]:
 
 def recorded(paper: str) -> dict[str, dict[str, Record]]:
     """The records of a paper, by profile and statement; none where nothing was run."""
-    found = {profile: HERE / folder / f"{paper}.json" for profile, folder in FOLDERS.items()}
+    found = {profile: place / f"{paper}.json" for profile, place in FOLDERS.items()}
     return {
         profile: {entry["id"]: entry for entry in json.loads(path.read_text())} if path.exists() else {}
         for profile, path in found.items()
@@ -70,7 +48,7 @@ def recorded(paper: str) -> dict[str, dict[str, Record]]:
 
 def papers() -> list[str]:
     """The papers of which something is recorded."""
-    return sorted({path.stem for folder in FOLDERS.values() for path in (HERE / folder).glob("*.json")})
+    return sorted({path.stem for place in FOLDERS.values() for path in place.glob("*.json")})
 
 
 def pairs(quick: Mapping[str, Record], full: Mapping[str, Record]) -> Iterator[tuple[str, Record, Record]]:
@@ -140,7 +118,7 @@ def side_by_side() -> str:
 
 
 if __name__ == "__main__":
-    for folder in sys.argv[1:]:
-        print(*record(Path(folder)), sep="\n")
+    for run in sys.argv[1:]:
+        print(*record(Path(run)), sep="\n")
     if len(sys.argv) == 1:
         (HERE / "answers.md").write_text(side_by_side())

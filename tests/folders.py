@@ -10,7 +10,7 @@ import xarray as xr
 
 from iclab.papers import PAPERS
 from iclab.runs.judging import Judge
-from iclab.runs.reproduce import Run, read_claims
+from iclab.runs.opened import Run, read_claims
 from iclab.runs.store import Store
 
 PAPER = PAPERS["feature-selection"]

@@ -158,7 +158,10 @@ def test_the_reference_has_every_module_a_reader_may_import():
     inner = tuple(f"iclab.{part}" for part in inside)
     wanted = {module.__name__ for module in modules() if not module.__name__.startswith(inner) and module is not iclab}
     wanted -= {"iclab.__main__"}
-    wanted |= {f"iclab.{name}" for name in ("runs.reproduce", "runs.sweep", "runs.sweep_results", "papers")}
+    wanted |= {
+        f"iclab.{name}"
+        for name in ("runs.reproduce", "runs.opened", "runs.saved", "runs.sweep", "runs.sweep_results", "papers")
+    }
     wanted |= {module.__name__ for module in modules() if module.__name__.startswith("iclab.probes.")}
     assert wanted <= shown
 

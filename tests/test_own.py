@@ -125,6 +125,15 @@ def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
     assert status == 0 and "1 statements in both, 1 with equal numbers" in out
 
 
+def test_a_report_on_a_file_executes_it_only_where_that_is_wanted(judged, tmp_path, command):
+    status, _, err = command("referee", judged.directory, "--out", tmp_path)
+    assert status == 2 and "my_idea is stated by my_idea.py" in err and "--trust executes it" in err
+    status, out, _ = command("referee", judged.directory, "--out", tmp_path, "--trust")
+    assert status == 0 and out == f"report: {tmp_path / 'my_idea.md'}\n"
+    text = (tmp_path / "my_idea.md").read_text()
+    assert f"from the run in {judged.directory} (quick profile, 3 seeds)" in text.replace("\\_", "_")
+
+
 def test_figures_are_drawn_by_the_file_that_is_named(judged, idea, tmp_path, command):
     copy = tmp_path / "run"
     shutil.copytree(judged.directory, copy)

@@ -15,7 +15,7 @@ from rich.console import Console
 import folders
 from iclab import cli
 from iclab.errors import InputError
-from iclab.report.comparison import Side, compare, render_comparison
+from iclab.report.comparison import Side, compare, render_comparison, summary
 from iclab.runs.contents import as_json
 from iclab.runs.redraw import redraw
 from iclab.runs.serving import Server, resolve
@@ -158,7 +158,9 @@ def side(name, run, **identity):
 
 def test_a_run_differs_from_itself_in_nothing(run):
     found = compare(side("one", run), side("two", run))
-    assert (found.settings, found.answers, found.shifts, found.rules, found.only_first, found.only_second) == ((),) * 6
+    assert (found.settings, found.statements, found.shifts, found.rules, found.only_first, found.only_second) == (
+        (),
+    ) * 6
     assert found.shared == found.equal == len(run.statements)
 
 
@@ -180,11 +182,41 @@ def test_a_comparison_finds_settings_answers_rules_and_intervals(run):
         ("run", "seeds", 8),
         ("feature-selection", "noise_norm", 0.7),
     }
-    assert [(d.where, d.first, d.second) for d in found.answers] == [("feature-selection/fig1a", "not asked", "fails")]
+    assert [(one.id, one.first, one.second) for one in found.statements] == [
+        ("feature-selection/fig1a", "not asked", "fails")
+    ]
     assert [(s.statement, s.second["measured"]) for s in found.shifts] == [("feature-selection/fig1a", 101.0)]
     assert [d.second for d in found.rules] == ["above 7"] and found.only_first == ("feature-selection/thm1",)
     page = render_comparison(found)
     assert "feature-selection/fig1a" in page and "noise_norm" in page and "above 7" in page
+
+
+def test_a_comparison_says_which_readings_and_parts_are_decided_otherwise(run):
+    first, second = side("one", run), side("two", run)
+    (one,), (two,) = ([e for e in s.statements if e["id"] == "feature-selection/fig1b"] for s in (first, second))
+    for entry, outcomes in ((one, ("holds", "open", "holds")), (two, ("fails", "holds", "holds"))):
+        parts = [part for reading in entry["readings"] for part in reading["parts"]]
+        for part, outcome in zip(parts, outcomes, strict=False):
+            part["outcome"] = outcome
+    two["readings"][0]["hypotheses"] = {"theorem": "thm1", "met": 3, "of": 4, "unmet": ["x"]}
+    found = compare(first, second)
+    assert [one.id for one in found.statements] == ["feature-selection/fig1b"]
+    inside = {(d.first, d.second): d.how for d in found.statements[0].inside}
+    assert inside[("holds", "fails")] == "decided differently" and inside[("open", "holds")] == "decided only in 2"
+    assert any(second == "3 of 4" for _, second in inside) and len(inside) == 3
+    assert "0 answers changed, 1 parts decided differently, 1 parts decided only in 2," in summary(found)
+    assert "decided differently" in render_comparison(found)
+
+
+def test_a_run_is_compared_with_the_answers_on_record(run, tmp_path, command):
+    """Papers that were not run are left out; what the smoke profile does not ask, the record decides."""
+    status, out, _ = command("diff", run.directory, "recorded", "--html", tmp_path / "diff.html")
+    assert status == 0 and "recorded: the paper profile, on a GPU" in out
+    assert "feature-selection/fig1a: not asked → holds Figure 1(a)" in " ".join(out.split())
+    assert "decided only in 2" in out and "run profile: smoke → paper" in out and "run version" not in out
+    assert "mamba-outliers/thm2" in (tmp_path / "diff.html").read_text()
+    status, _, err = command("diff", "recorded", run.directory)
+    assert status == 2 and "iclab diff DIR recorded" in err
 
 
 def test_a_page_of_differences_shows_user_text_as_text(run):

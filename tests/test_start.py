@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import iclab
-from iclab.runs import reproduce, sweep, sweep_results
+from iclab.runs import opened, reproduce, saved, sweep, sweep_results
 
 HEAVY = ("jax", "xarray", "matplotlib", "equinox", "scipy", "sklearn", "numpy", "pandas", "torch")
 STARTED = """
@@ -48,7 +48,8 @@ def test_it_starts_without_what_trainings_need(arguments, printed, tmp_path):
 
 
 def test_what_the_package_exports_is_there_when_asked_for():
-    assert iclab.reproduce is reproduce.reproduce and iclab.Run is reproduce.Run
+    assert iclab.reproduce is reproduce.reproduce
+    assert iclab.Run is opened.Run and iclab.open_run is opened.open_run and iclab.load_model is saved.load_model
     assert iclab.sweep is sweep.sweep
     assert iclab.open_sweep is sweep_results.open_sweep and iclab.Sweep is sweep_results.Sweep
     assert set(iclab.__all__) <= set(dir(iclab))

@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclab.robustness import Robustness
-    from iclab.runs.reproduce import Run, open_run, reproduce
+    from iclab.runs.opened import Run, open_run
+    from iclab.runs.reproduce import reproduce
     from iclab.runs.robust import robust
     from iclab.runs.robust_results import Robust, open_robust
+    from iclab.runs.saved import load_model
     from iclab.runs.sweep import sweep
     from iclab.runs.sweep_results import Sweep, open_sweep
 
     __version__: str
 
 __all__ = [
-    "Robust", "Robustness", "Run", "Sweep", "__version__", "open_robust", "open_run", "open_sweep", "reproduce",
-    "robust", "sweep",
+    "Robust", "Robustness", "Run", "Sweep", "__version__", "load_model", "open_robust", "open_run", "open_sweep",
+    "reproduce", "robust", "sweep",
 ]  # fmt: skip
 
 # Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
 _PLACES = {
-    "Run": "iclab.runs.reproduce",
+    "Run": "iclab.runs.opened",
     "reproduce": "iclab.runs.reproduce",
     "robust": "iclab.runs.robust",
     "Robust": "iclab.runs.robust_results",
@@ -30,7 +32,8 @@ _PLACES = {
     "open_robust": "iclab.runs.robust_results",
     "sweep": "iclab.runs.sweep",
     "Sweep": "iclab.runs.sweep_results",
-    "open_run": "iclab.runs.reproduce",
+    "load_model": "iclab.runs.saved",
+    "open_run": "iclab.runs.opened",
     "open_sweep": "iclab.runs.sweep_results",
 }
 

@@ -17,7 +17,7 @@ from iclab.cli.console import say, warn
 from iclab.cli.interrupts import watch_for_interrupts
 from iclab.cli.making import bench, check, doctor, new
 from iclab.cli.parsing import parsed
-from iclab.cli.reading import claims, diff, figures, serve, settings, theory
+from iclab.cli.reading import claims, diff, figures, referee, serve, settings, theory
 from iclab.cli.running import list_statements, reproduce, robust, sweep
 from iclab.errors import InputError, PackageWarning, in_words
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "figures": figures,
     "serve": serve,
     "diff": diff,
+    "referee": referee,
     "sweep": sweep,
     "robust": robust,
     "new": new,

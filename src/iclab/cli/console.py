@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import tyro
@@ -36,7 +37,7 @@ def warn(line: object) -> None:
     ERR.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_answers(entries: list[dict[str, Any]]) -> None:
+def print_answers(entries: Sequence[Mapping[str, Any]]) -> None:
     """One line per statement with its answer in words; then what is counted, and whose control passes."""
     width = max((len(entry["id"]) for entry in entries), default=0)
     for beyond in (False, True):
@@ -70,7 +71,7 @@ def print_answers(entries: list[dict[str, Any]]) -> None:
         OUT.print(escape(plain(f"  {entry['id']}{where}: {why}")), highlight=False, soft_wrap=True)
 
 
-def met(entry: dict[str, Any]) -> str:
+def met(entry: Mapping[str, Any]) -> str:
     """How many hypotheses of its theorem are met where the paper's own settings, or the first reading's, ran."""
     hypotheses = entry["readings"][0]["hypotheses"]
     return f" ({hypotheses['met']} of {hypotheses['of']} hypotheses met)" if hypotheses else ""

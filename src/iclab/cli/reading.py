@@ -1,4 +1,4 @@
-"""Commands that read what is there: claims, figures, serve, diff of runs; theory and settings of papers."""
+"""Commands that read what is there: claims, figures, serve, diff, referee of runs; theory and settings of papers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
     Args:
         directory: The folder that `iclab reproduce` wrote.
     """
-    from iclab.runs import reproduce as running
+    from iclab.runs.opened import read_claims
 
-    print_answers(running.read_claims(directory))
+    print_answers(read_claims(directory))
 
 
 def figures(
@@ -79,19 +79,19 @@ def diff(
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
     html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
 ) -> None:
-    """Compare two runs: settings, answers, intervals that do not overlap.
+    """Compare two runs statement by statement: answers, readings, parts, intervals that do not overlap, settings.
+
+    `iclab diff DIR recorded` compares a run with the answers on record: the paper profile, on a GPU.
 
     Args:
         first: A folder that `iclab reproduce` wrote.
-        second: Another one.
+        second: Another one, or the word recorded.
         html: Also write the comparison as a page.
     """
-    from iclab.report.comparison import Side, compare, print_comparison, render_comparison
-    from iclab.runs import reproduce as running
-    from iclab.runs.manifest import read_manifest
+    from iclab.report.comparison import compare, print_comparison, render_comparison
+    from iclab.runs.opened import sides
 
-    sides = [Side(str(path), read_manifest(path), running.read_claims(path)) for path in (first, second)]
-    found = compare(*sides)
+    found = compare(*sides(first, second))
     print_comparison(OUT, found, COLOURS)
     if html is not None:
         try:
@@ -99,6 +99,32 @@ def diff(
         except OSError as error:
             raise InputError(f"cannot write {html}: {error.strerror or error}.") from error
         say(f"page: {html}")
+
+
+def referee(
+    directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    paper: Annotated[str | None, tyro.conf.arg(metavar="PAPER")] = None,
+    kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "md",
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
+    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+) -> None:
+    """Write a referee's report on a paper from the answers of a run: two or three pages.
+
+    What was tested, statement by statement; the strongest counter-evidence with its command; under which readings it
+    holds; what could not be tested; what the authors should state; and our own choices. `iclab referee recorded --paper
+    mamba-outliers` reports by the answers on record: the paper profile, on a GPU.
+
+    Args:
+        directory: The folder that `iclab reproduce` wrote, or the word recorded.
+        paper: The paper; all papers of the run if none is given.
+        kind: md (Markdown) or tex (LaTeX).
+        out: The folder to write into; referee/ in the folder of the run, or here for what is on record.
+        trust: Execute the text of a .py file which the folder itself carries, to report on what it states.
+    """
+    from iclab.runs.refereeing import referee as write
+
+    for path in write(directory, paper, kind, out, trust=trust):
+        say(f"report: {path}")
 
 
 def settings(

@@ -1,4 +1,6 @@
-"""Two runs side by side: what was set differently, which answers changed, which intervals moved."""
+"""Two runs side by side, or a run and the answers on record: statement by statement what is answered otherwise and in
+which reading and part, what was set differently, which intervals moved.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,12 @@ from rich.markup import escape
 from iclab.report.formats import plain
 from iclab.report.page import number, rendered
 from iclab.settings import flat
+from iclab.tallies import Answer
 
 NUMBERS = ("values", "measured", "low", "high", "seeds", "lost", "details", "control")
 ABOUT = ("profile", "seeds", "version", "source")
+UNDECIDED = (Answer.open, Answer.not_asked)
+DIFFERENTLY, ONLY_FIRST, ONLY_SECOND = "decided differently", "decided only in 1", "decided only in 2"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,12 +34,25 @@ class Side:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A setting, an answer or a rule that is not the same."""
+    """A setting, an answer or a rule that is not the same; `how` says whether both runs decide it."""
 
     where: str
     name: str
     first: Any
     second: Any
+    how: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Restated:
+    """A statement whose answer, or that of a reading or part of it, is not the same."""
+
+    id: str
+    source: str
+    first: str
+    second: str
+    words: str
+    inside: tuple[Difference, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +72,7 @@ class Comparison:
     first: Side
     second: Side
     settings: tuple[Difference, ...]
-    answers: tuple[Difference, ...]
+    statements: tuple[Restated, ...]
     rules: tuple[Difference, ...]
     shifts: tuple[Shift, ...]
     only_first: tuple[str, ...]
@@ -67,11 +85,13 @@ def compare(first: Side, second: Side) -> Comparison:
     """Statements are matched by id, parts by reading and name."""
     here, there = ({statement["id"]: statement for statement in side.statements} for side in (first, second))
     both = [name for name in here if name in there]
-    answers, rules, shifts, equal = [], [], [], 0
+    statements, rules, shifts, equal = [], [], [], 0
     for name in both:
         one, two = here[name], there[name]
-        if one["answer"] != two["answer"]:
-            answers.append(Difference(name, two["words"], str(one["answer"]), str(two["answer"])))
+        inside = tuple(_inside(one, two))
+        if inside or one["answer"] != two["answer"]:
+            about = name, str(two["source"]), str(one["answer"]), str(two["answer"]), str(two["words"])
+            statements.append(Restated(*about, inside))
         parts, others = _parts(one), _parts(two)
         for part in (part for part in parts if part in others):
             before, after = parts[part], others[part]
@@ -87,7 +107,7 @@ def compare(first: Side, second: Side) -> Comparison:
         first,
         second,
         tuple(_settings(first, second)),
-        tuple(answers),
+        tuple(statements),
         tuple(rules),
         tuple(shifts),
         tuple(name for name in here if name not in there),
@@ -95,6 +115,52 @@ def compare(first: Side, second: Side) -> Comparison:
         len(both),
         equal,
     )
+
+
+def _inside(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[Difference]:
+    """What differs in the readings of a statement and in their parts: answers, hypotheses, outcomes, controls."""
+    found = []
+    others = {reading["name"]: reading for reading in two["readings"]}
+    for before in one["readings"]:
+        name = before["name"]
+        after = others.pop(name, None)
+        where = f"[{name}]" if name else "as stated"
+        if after is None:
+            found.append(Difference(where, "reading", before["answer"], "not there"))
+            continue
+        found += _changed(where, "answer", str(before["answer"]), str(after["answer"]))
+        found += _changed(where, "hypotheses met", _met(before), _met(after))
+        same = {part["name"]: part for part in after["parts"]}
+        for part in (part for part in before["parts"] if part["name"] in same):
+            pair = part, same[part["name"]]
+            found += _changed(where, part["name"], *(str(side["outcome"]) for side in pair))
+            found += _changed(where, f"{part['name']}, untrained", *map(_control, pair))
+    return found + [Difference(f"[{name}]", "reading", "not there", other["answer"]) for name, other in others.items()]
+
+
+def _changed(where: str, name: str, first: str, second: str) -> list[Difference]:
+    """The difference, if there is one, and whether one of the two leaves open what the other decides."""
+    if first == second:
+        return []
+    answers, open_first, open_second = set(Answer), first in UNDECIDED, second in UNDECIDED
+    how = DIFFERENTLY
+    if not {first, second} <= answers or (open_first and open_second):
+        how = ""
+    elif open_first or open_second:
+        how = ONLY_SECOND if open_first else ONLY_FIRST
+    return [Difference(where, name, first, second, how)]
+
+
+def _met(reading: Mapping[str, Any]) -> str:
+    """How many hypotheses are met, in a run's words or in those of a record."""
+    known = reading.get("hypotheses")
+    return f"{known['met']} of {known['of']}" if isinstance(known, Mapping) else known or "none"
+
+
+def _control(part: Mapping[str, Any]) -> str:
+    """What untrained models say, in a run's words or in those of a record."""
+    known = part.get("control")
+    return str(known["outcome"]) if isinstance(known, Mapping) else known or "not asked"
 
 
 def _parts(statement: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -116,10 +182,14 @@ def _apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
 
 def _settings(first: Side, second: Side) -> list[Difference]:
     one, two = first.manifest["identity"], second.manifest["identity"]
-    found = [Difference("run", name, one.get(name), two.get(name)) for name in ABOUT if one.get(name) != two.get(name)]
-    for name in ("revision", "backend"):
-        if first.manifest.get(name) != second.manifest.get(name):
-            found.append(Difference("run", name, first.manifest.get(name), second.manifest.get(name)))
+    places = [(one, two, name) for name in ABOUT] + [
+        (first.manifest, second.manifest, name) for name in ("revision", "backend")
+    ]
+    found = [
+        Difference("run", name, old[name], new[name])
+        for old, new, name in places
+        if name in old and name in new and old[name] != new[name]  # a record knows neither version nor machine
+    ]
     texts = [side.get("texts", {}) for side in (one, two)]
     digests = [{name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in part.items()} for part in texts]
     both = [name for name in digests[0] if name in digests[1] and digests[0][name] != digests[1][name]]
@@ -149,14 +219,15 @@ def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]
     section(
         "settings", [f"{_safe(d.where)} {_safe(d.name)}: {_safe(d.first)} → {_safe(d.second)}" for d in found.settings]
     )
-    section(
-        "answers",
-        [
-            f"{_safe(d.where)}: [{colours[d.first]}]{d.first}[/] → [{colours[d.second]}]{d.second}[/] "
-            f"[dim]{_safe(d.name)}[/]"
-            for d in found.answers
-        ],
-    )
+    lines = []
+    for one in found.statements:
+        both = " → ".join(f"[{colours[answer]}]{answer}[/]" for answer in (one.first, one.second))
+        lines.append(f"{_safe(one.id)}: {both} [dim]{_safe(one.source)}: {_safe(one.words)}[/]")
+        lines += [
+            f"  {_safe(f'{d.where} {d.name}: {d.first} → {d.second}')}{f' [bold]({d.how})[/]' if d.how else ''}"
+            for d in one.inside
+        ]
+    section("statements", lines)
     section("rules", [_safe(f"{d.where}, {d.name}: {d.first} → {d.second}") for d in found.rules])
     section(
         "intervals that moved",
@@ -172,12 +243,23 @@ def _safe(text: object) -> str:
     return escape(plain(str(text)))
 
 
+def parts_decided(found: Comparison, how: str) -> int:
+    """How many parts of statements the two runs decide in this way."""
+    names = ("answer", "reading", "hypotheses met")
+    inside = [d for one in found.statements for d in one.inside if d.name not in names]
+    return sum(d.how == how and not d.name.endswith(", untrained") for d in inside)
+
+
 def summary(found: Comparison) -> str:
     """The comparison in a sentence."""
-    return (
-        f"{found.shared} statements in both, {found.equal} with equal numbers; {len(found.answers)} answers changed, "
-        f"{len(found.shifts)} intervals moved apart, {len(found.settings)} settings differ."
-    )
+    changed = sum(one.first != one.second for one in found.statements)
+    told = [
+        f"{found.shared} statements in both, {found.equal} with equal numbers; {changed} answers changed",
+        *(f"{n} parts {how}" for how in (DIFFERENTLY, ONLY_FIRST, ONLY_SECOND) if (n := parts_decided(found, how))),
+        f"{len(found.shifts)} intervals moved apart",
+        f"{len(found.settings)} settings differ.",
+    ]
+    return ", ".join(told)
 
 
 def _interval(part: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import xarray as xr
 
 from iclab.ensemble import unstack
 from iclab.experiments import Trained
+from iclab.runs.saved import file_part, making
 
 
 def as_json(content: Any) -> bytes:
@@ -49,11 +50,12 @@ def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
     """(<experiment>/<setting>-<seed>.npz, content) for every member, with arrays under the paper's letters."""
     for index, recipe in enumerate(trained.recipes):
         setting, seed = trained.settings[index // len(trained.seeds)], trained.seeds[index % len(trained.seeds)]
-        plain = setting.replace(", ", "-").replace(" ", "-")  # a file name that needs no quotes
-        letters = letters_of(unstack(trained.models, index)) | letters_of(recipe.world) | dict(recipe.arrays)
+        model = unstack(trained.models, index)
+        letters = letters_of(model) | letters_of(recipe.world) | dict(recipe.arrays)
+        about = {"training": trained.name, "setting": setting, "seed": seed}
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **letters)
-        yield f"{trained.name}/{plain}-{seed}.npz", buffer.getvalue()
+        np.savez(buffer, allow_pickle=False, **letters, **making(model, recipe.world, letters, about))
+        yield f"{trained.name}/{file_part(setting)}-{seed}.npz", buffer.getvalue()
 
 
 def letters_of(tree: Any) -> dict[str, np.ndarray]:

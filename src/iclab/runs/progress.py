@@ -1,4 +1,6 @@
-"""Progress with an estimate of the time left: a live bar on a terminal, one line per experiment elsewhere."""
+"""Progress with an estimate of the time left: a live bar on a terminal or in a notebook, a line per experiment
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from iclab.ahead import Program
 from iclab.answers import NOTHING
 from iclab.report.formats import duration
+from iclab.runs.bars import NotebookBar, TerminalBar, kernel_is_here
 
 
 @contextlib.contextmanager
@@ -43,11 +45,7 @@ class RunProgress:
         self.programs: dict[Any, Program] = {}  # that were compiled and run
         self._shares: dict[str, float] = {}
         self._began = time.perf_counter()
-        self._bar = Progress(
-            BarColumn(bar_width=24), TaskProgressColumn(), TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"), console=console, transient=True, disable=not console.is_terminal,
-        )  # fmt: skip
-        self._task = self._bar.add_task("starting", total=1.0, left="")
+        self._bar = NotebookBar() if kernel_is_here() else TerminalBar(console)
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -70,7 +68,7 @@ class RunProgress:
 
     def show(self, what: str, done: float, left: str) -> None:
         """Put this on the bar."""
-        self._bar.update(self._task, completed=done, description=what, left=left)
+        self._bar.update(done, what, left)
 
     def fraction(self) -> float:
         """How much of the whole is done."""

@@ -37,18 +37,11 @@ def redraw(
     manifest = read_manifest(directory)
     identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
-    known_here = {"settings", "ids"} <= set(identity) and identity.get("profile") in PROFILES
-    require(known_here, f"{directory} is no run that `iclab figures` can draw.")
-    shelf, changed, untrusted = _shelf(manifest, files, trust)
+    shelf, changed, untrusted = shelf_of(manifest, files, trust)
     kept, notes = _as_they_are(directory, kind, untrusted)
-    known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
-    if not known:
+    settings, statements = stated(identity, directory, shelf, untrusted)
+    if not settings:
         return kept, notes
-    identity_here = {**identity, "settings": known, "ids": [i for i in identity["ids"] if i.partition("/")[0] in known]}
-    settings = settings_of(identity_here, directory, shelf.papers)
-    statements = select(identity_here["ids"] or list(settings), settings, papers=shelf.papers)
-    if not PROFILES[identity["profile"]].answers:
-        statements = [at_one_size(statement) for statement in statements]
     judge = Judge(shelf.papers, settings)
     written, missing = kept, [*notes, *changed]
     with Store(directory, identity) as store:
@@ -74,13 +67,30 @@ def redraw(
     return written, missing
 
 
+def stated(
+    identity: Mapping[str, Any], directory: Path, shelf: Library, untrusted: Mapping[str, str]
+) -> tuple[dict[str, Any], list[Statement]]:
+    """The settings of a run by paper and its statements, but for papers whose code may not be executed."""
+    known_here = {"settings", "ids"} <= set(identity) and identity.get("profile") in PROFILES
+    require(known_here, f"{directory} is no run whose figures can be drawn.")
+    known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
+    ids = [name for name in identity["ids"] if name.partition("/")[0] in known]
+    settings = settings_of({**identity, "settings": known}, directory, shelf.papers)
+    statements = select(ids or list(settings), settings, papers=shelf.papers) if settings else []
+    if not PROFILES[identity["profile"]].answers:
+        statements = [at_one_size(statement) for statement in statements]
+    return settings, statements
+
+
 def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[str, xr.Dataset]:
     """Results that statements need, as far as the run has them."""
     needs = dict.fromkeys(need for statement in statements for need in statement.needs())
     return {need: data for need in needs if (data := store.load_result(f"{prefix}{need}")) is not None}
 
 
-def _shelf(manifest: Mapping[str, Any], given: Sequence[str], trust: bool) -> tuple[Library, list[str], dict[str, str]]:
+def shelf_of(
+    manifest: Mapping[str, Any], given: Sequence[str], trust: bool
+) -> tuple[Library, list[str], dict[str, str]]:
     """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
     for path in given:
         require(split_file(path) == (path, ""), f"--file {path}: this is no .py file.")

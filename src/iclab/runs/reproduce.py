@@ -5,15 +5,12 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import datetime
-import functools
 import importlib.metadata
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import xarray as xr
 from matplotlib.figure import Figure
@@ -31,33 +28,21 @@ from iclab.report.figures import Drawn, draw, draw_all
 from iclab.report.formats import duration
 from iclab.report.page import Section, render_page
 from iclab.runs import status
-from iclab.runs.contents import as_json, checked, is_file
+from iclab.runs.answered import Entry
+from iclab.runs.contents import as_json, is_file
 from iclab.runs.jobs import Job, run
 from iclab.runs.judging import Judge, at_one_size, dry_run
 from iclab.runs.limits import refuse_too_large
 from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
+from iclab.runs.opened import CLAIMS, Run
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
 from iclab.runs.reuse import take_over
-from iclab.runs.store import Store, read_result
+from iclab.runs.store import Store
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 
-CLAIMS = "claims.json"
 EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
-
-
-@dataclasses.dataclass(frozen=True)
-class Run:
-    """A finished run: where it is, its statements as in claims.json, its results as xarray datasets by
-    "paper/experiment".
-
-    Results of untrained models are "control/paper/experiment".
-    """
-
-    directory: Path
-    statements: list[dict[str, Any]]
-    results: dict[str, xr.Dataset]
 
 
 def reproduce(
@@ -170,7 +155,7 @@ def reproduce(
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
     console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
-    return Run(directory, entries, results)
+    return Run(directory, cast(list[Entry], entries), results, trusted=True)
 
 
 def _id(statement: Statement) -> str:
@@ -287,48 +272,3 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
             f"{names} has changed since the run in {directory} was begun, in what its results depend on; choose "
             "another --out for the new one."
         )
-
-
-def open_run(directory: str | Path) -> Run:
-    """A finished run, from its folder: answers and results as they were written. Nothing in the folder is executed."""
-    place = Path(directory)
-    manifest = read_manifest(place)
-    require("grid" not in manifest["identity"], f"{place} is a sweep; open it with iclab.open_sweep.")
-    results = {}
-    files = {*(place / "results").rglob("*.nc"), *(p.with_suffix("") for p in (place / "results").rglob("*.nc.sha256"))}
-    for path in sorted(files):
-        name = path.relative_to(place / "results").with_suffix("").as_posix()
-        if not name.startswith("pieces/"):
-            results[name] = read_result(path, manifest["fingerprint"])
-    return Run(place, read_claims(place), results)
-
-
-def read_claims(directory: Path) -> list[dict[str, Any]]:
-    """The statements in claims.json of a finished run."""
-    path = directory / CLAIMS
-    if not is_file(path):
-        raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
-    content = checked(path)
-    require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
-    try:
-        found = json.loads(content or b"", parse_int=lambda text: int(text) if len(text) < 20 else float(text))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged and cannot be read.") from error
-    require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
-    wrong = next(_schema().iter_errors(found), None)
-    if wrong is not None:
-        where = "/".join(map(str, wrong.absolute_path)) or "the file"
-        raise InputError(f"{path} is no {CLAIMS} of this version of iclab: {where}: {wrong.message[:200]}.")
-    if "run" in found and (directory / MANIFEST).is_file():  # files of before do not say it
-        same = found["run"] == read_manifest(directory)["fingerprint"]
-        require(same, f"{path} is of another run; the same command with --out {directory} writes it anew.")
-    return list(found["statements"])
-
-
-@functools.cache
-def _schema() -> Any:
-    """What claims.json looks like."""
-    import jsonschema
-
-    text = (resources.files("iclab.data") / "claims.schema.json").read_text(encoding="utf-8")
-    return jsonschema.Draft202012Validator(json.loads(text))

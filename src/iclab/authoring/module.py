@@ -11,7 +11,7 @@ code.
 | unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
 | title, citation, equation | for the page; the first line of the docstring is the title unless told otherwise |
-| explore, lacking, unit | see `iclab.authoring.paper.Paper` |
+| explore, facets, lacking, unit | see `iclab.authoring.paper.Paper` |
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from iclab.settings import names_of, value_of
 from iclab.statements import Part, Reading, Statement, Table
 from iclab.theorems import Theorem
 
-OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation")
+OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation", "facets")
 
 
 def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:

@@ -197,6 +197,15 @@ def test_a_link_to_a_statement_opens_it_with_rules_settings_and_command(run, ope
     assert statement.locator(".settings tbody code").all_inner_texts() == settings
 
 
+def test_the_papers_own_words_and_numbers_stand_beside_ours(page):
+    page.fill("#search", "mamba fig 1a")
+    page.locator("#results button.opener").first.click()
+    assert "the classification error of Mamba is smaller than 0.01" in page.locator("#results blockquote").inner_text()
+    shown = page.locator("#results .parts-of:not([hidden])")
+    assert shown.locator(".paper-number").first.inner_text() == "paper: 0.8"
+    assert shown.locator(".strip .printed").first.is_visible()
+
+
 def test_a_reading_is_chosen_in_the_matrix(page):
     page.fill("#search", "Theorem 2 mamba")
     page.locator("#results button.opener").first.click()

@@ -103,13 +103,14 @@ def condition(entry: Entry, facets: Mapping[str, str], most: int = 2 * MOST_PHRA
     readings = [
         (frozenset(filter(None, one["name"].split(","))), one["answer"] == "holds") for one in entry["readings"]
     ]
+    said = []
     for wanted, words in ((True, "need{} {what}"), (False, "hold{} except with {what}")):
-        terms = _cover(
-            [names for names, holds in readings if holds is wanted], [n for n, h in readings if h is not wanted]
-        )
-        if terms is not None and sum(map(len, terms)) <= most:
-            return words.replace("{what}", " or ".join(_phrase(term, facets) for term in terms))
-    return ""
+        inside = [names for names, holds in readings if holds is wanted]
+        terms = _cover(inside, [names for names, holds in readings if holds is not wanted])
+        length = sum(max(1, len(term)) for term in terms or ())
+        if terms is not None and length <= most:
+            said.append((length, words.replace("{what}", " or ".join(_phrase(term, facets) for term in terms))))
+    return min(said, key=lambda one: one[0])[1] if said else ""
 
 
 def _cover(inside: Sequence[frozenset[str]], outside: Sequence[frozenset[str]]) -> list[frozenset[str]] | None:

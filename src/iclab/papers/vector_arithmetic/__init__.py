@@ -10,7 +10,7 @@ from iclab.papers.vector_arithmetic.figures import figures, tables
 from iclab.papers.vector_arithmetic.settings import settings, symbols, unstated
 from iclab.papers.vector_arithmetic.statements import statements
 from iclab.papers.vector_arithmetic.theory import theorems
-from iclab.papers.vector_arithmetic.wording import facets
+from iclab.papers.vector_arithmetic.wording import facets, printed
 
 title = "Provable in-context vector arithmetic via retrieving task concepts"
 citation = "Dake Bu, Wei Huang, Andi Han, Atsushi Nitanda, Qingfu Zhang, Hau-San Wong, Taiji Suzuki."
@@ -24,6 +24,7 @@ __all__ = [
     "explore",
     "facets",
     "figures",
+    "printed",
     "settings",
     "statements",
     "symbols",

@@ -3,22 +3,27 @@ text.
 """
 
 import copy
+import itertools
 import json
 import re
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import folders
 from iclab.papers import PAPERS
-from iclab.report.page import Section, command, render_page, strip
+from iclab.report.figures import Drawn
+from iclab.report.page import Section, command, render_page
+from iclab.report.strips import strip
 from iclab.runs.serving import Server
 from iclab.runs.status import WatchedProgress, forget
 from iclab.tallies import Answer
 
 MEGABYTE = 1 << 20
+AXE = Path(__file__).parents[1] / "build" / "node_modules" / "axe-core" / "axe.min.js"  # make test installs it
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 
@@ -72,8 +77,15 @@ def text_of(words):
     return re.split(r"[^a-z ',:]", words)[0]
 
 
-def shown(page):
-    return page.locator("article.statement:visible").count()
+def found(page):
+    """The statements that a search shows, best first."""
+    return page.locator("#results tbody.statement").evaluate_all("nodes => nodes.map((node) => node.id)")
+
+
+def opened(page, paper):
+    """A paper of the page with its table in place."""
+    page.click(f"section[data-paper={paper}] h2 button")
+    return page.locator(f"section[data-paper={paper}]")
 
 
 def test_it_loads_alone_and_without_a_complaint(run, open_page):
@@ -81,55 +93,165 @@ def test_it_loads_alone_and_without_a_complaint(run, open_page):
     assert file.stat().st_size < 12 * MEGABYTE
     page = open_page(file)
     assert page.seen == {"requests": [f"file://{file}"], "errors": []}
-    assert shown(page) == len(run.statements)
+    assert page.locator("section.paper").count() == 5 and page.locator("tbody.statement").count() == 0
 
 
-def test_the_statements_filter_by_words_paper_and_answer(run, page):
-    page.fill("#search", "thm2 feature")
+def test_collapsed_it_is_short_and_ready_at_once(run, open_page):
+    waits = []
+    for _ in range(3):  # other work on the machine may disturb one
+        page = open_page(run.directory / "index.html")
+        page.wait_for_selector("body[data-ready]")
+        waits.append(page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"))
+    assert page.evaluate("document.documentElement.scrollHeight") < 6000
+    assert min(waits) < 1500
+
+
+def test_theorem_2_is_found_first_opened_and_answered(run, open_page, tmp_path):
+    entries, own = copy.deepcopy(run.statements), "mamba-outliers/thm2"
+    entry = next(entry for entry in entries if entry["id"] == own)
+    entry |= {"answer": "holds if", "words": "holds if seen,kappa=2 · 18tasks,kappa=2: fails: 0.417 [0.41, 0.425]"}
+    for reading in entry["readings"]:
+        reading["answer"] = "holds" if reading["name"].startswith("seen") else "fails"
+    drawing = run.directory / "figures" / "mamba-outliers" / "phase.svg"
+    figures = {"mamba-outliers": {"phase": Drawn(drawing.read_bytes(), "x\n", "words")}}
+    page = open_page(written(run, tmp_path, entries, figures=figures))
+    page.fill("#search", "Theorem 2")
+    assert found(page)[0] == own and len(found(page)) < 10
+    page.locator("#results button.opener").first.click()
+    statement = page.locator(f'[id="{own}"]')
+    assert statement.locator("td.verdict").inner_text().splitlines() == ["✓", "holds if", "outliers seen in training"]
+    assert "18tasks,kappa=2: fails: 0.417 [0.41, 0.425]" in statement.locator(".beside").inner_text()
+    assert statement.locator("figure svg").is_visible()
+    assert statement.locator(".matrix tbody tr").count() == len(entry["readings"]) > 3
+    assert page.seen["errors"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("fig 1a", "mamba-outliers/fig1a"), ("Figure 1(A)", "mamba-outliers/fig1a"), ("thm3.3", "nonlinear-icl/thm3.3"),
+     ("feature theorem 2", "feature-selection/thm2"), ("Lemma F.5", "chain-of-thought/lemF.5"),
+     ("lemma g.4", "vector-arithmetic/lemG.4"), ("table 2", "mamba-outliers/table2")],
+)  # fmt: skip
+def test_numbers_are_found_however_they_are_written(page, query, first):
+    page.fill("#search", query)
+    assert found(page)[0] == first
+
+
+def test_words_are_found_where_they_stand_most_prominently(run, page):
+    page.fill("#search", "attention")
+    said = {entry["id"]: entry["statement"].lower() for entry in run.statements if not entry["beyond"]}
+    places = ["attention" in said[name] for name in found(page) if name in said]
+    assert len(places) > 8 and places[0] and places.index(False) == sum(places)  # in their words, then in their parts
+    page.fill("#search", "no such words")
+    assert found(page) == [] and page.locator("#nothing").is_visible()
+
+
+def test_a_search_lives_in_the_address(run, open_page, page):
+    page.fill("#search", "theorem 2")
+    page.select_option("#which", "chain-of-thought")
+    assert page.url.endswith("#q=theorem+2&paper=chain-of-thought")
+    again = open_page(page.url)
     assert (
-        shown(page) == 1 and page.locator("article.statement:visible").get_attribute("id") == "feature-selection/thm2"
+        found(again) == found(page)
+        and found(again)[0] == "chain-of-thought/thm2"
+        and again.locator("#search").input_value() == "theorem 2"
     )
-    assert page.locator("#shown").inner_text() == f"1 of {len(run.statements)} statements"
-    assert page.locator("figure:visible").count() == 1 and page.locator("section.paper:visible").count() == 1
     page.click("button[type=reset]")
     page.get_by_text(f"{len(run.statements)} statements", exact=True).wait_for()
-    assert shown(page) == len(run.statements)
-    page.select_option("#which", "chain-of-thought")
-    assert shown(page) == sum(entry["paper"] == "chain-of-thought" for entry in run.statements)
-    page.fill("#search", "no such words")
-    assert shown(page) == 0 and page.locator("#nothing").is_visible()
+    assert "#" not in page.url and page.locator("#papers").is_visible() and not page.locator("#results").is_visible()
 
 
-def test_a_count_of_the_summary_shows_its_statements(run, page):
+def test_rows_go_back_to_their_papers_after_a_search(run, page):
+    own = [entry["id"] for entry in run.statements if entry["paper"] == "mamba-outliers"]
+    section = opened(page, "mamba-outliers")
+    page.fill("#search", "theorem 2")
+    page.fill("#search", "")
+    assert section.locator("tbody.statement").evaluate_all("nodes => nodes.map((node) => node.id)") == own
+
+
+def test_a_count_of_the_tally_shows_its_statements(run, page):
     own = [entry for entry in run.statements if entry["paper"] == "vector-arithmetic"]
     page.click("button.count[data-paper=vector-arithmetic]")
-    assert shown(page) == len(own)
+    assert len(found(page)) == len(own)
     assert page.locator("input[type=checkbox]:checked").get_attribute("value") == "not asked"
 
 
-def test_a_link_to_a_statement_opens_it_with_rules_and_command(run, open_page):
+def test_what_is_beyond_a_paper_has_a_table_of_its_own(run, page):
+    section = opened(page, "mamba-outliers")
+    beyond = [entry["id"] for entry in run.statements if entry["paper"] == "mamba-outliers" and entry["beyond"]]
+    table = section.locator("table.statements").nth(1)
+    assert table.locator("tbody.statement").evaluate_all("nodes => nodes.map((node) => node.id)") == beyond
+    assert section.locator("h3").first.inner_text() == "Beyond the paper"
+
+
+def test_a_link_to_a_statement_opens_it_with_rules_settings_and_command(run, open_page):
     entry = next(entry for entry in run.statements if len(entry["readings"][0]["parts"]) > 2 and entry["ours"])
     page = open_page(f"file://{run.directory / 'index.html'}#{entry['id']}")
-    article = page.locator(f'[id="{entry["id"]}"]')
-    assert article.locator("details").get_attribute("open") is not None
-    text = article.inner_text()
+    statement = page.locator(f'[id="{entry["id"]}"]')
+    text = statement.inner_text()
     assert f"iclab reproduce {entry['id']} --profile smoke --seeds 2" in text
-    assert all(part["kind"] in text for reading in entry["readings"] for part in reading["parts"])
+    assert all(f"{part['kind']}: " in text for part in entry["readings"][0]["parts"])
     assert all(text_of(own) in text for own in entry["ours"])
+    statement.locator("details[data-load^=unstated] summary").click()
+    settings = [one.setting for one in PAPERS[entry["paper"]].unstated if not isinstance(one, str)]
+    assert statement.locator(".settings tbody code").all_inner_texts() == settings
+
+
+def test_the_papers_own_words_and_numbers_stand_beside_ours(page):
+    page.fill("#search", "mamba fig 1a")
+    page.locator("#results button.opener").first.click()
+    assert "the classification error of Mamba is smaller than 0.01" in page.locator("#results blockquote").inner_text()
+    shown = page.locator("#results .parts-of:not([hidden])")
+    assert shown.locator(".paper-number").first.inner_text() == "paper: 0.8"
+    assert shown.locator(".strip .printed").first.is_visible()
+
+
+def test_a_reading_is_chosen_in_the_matrix(page):
+    page.fill("#search", "Theorem 2 mamba")
+    page.locator("#results button.opener").first.click()
+    shown = page.locator("#results .parts-of:not([hidden])")
+    assert shown.count() == 1
+    page.locator("#results button.reading").nth(3).click()
+    assert shown.count() == 1 and shown.get_attribute("data-reading") == "3"
+    assert page.locator("#results button.reading[aria-pressed=true]").count() == 1
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_width_and_no_theme_overflows(run, open_page, width, dark):
     page = open_page(run.directory / "index.html", width=width, dark=dark)
+    reach = "[document.documentElement.scrollWidth, innerWidth]"
+    assert page.evaluate(reach)[0] <= page.evaluate(reach)[1]
+    opened(page, "mamba-outliers")
+    page.evaluate("document.querySelectorAll('tbody.statement .opener').forEach((button) => button.click())")
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    reach, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert reach <= inner
+    page.wait_for_timeout(300)
+    assert page.locator("figure svg").count() > 20
+    assert page.evaluate(reach)[0] <= page.evaluate(reach)[1]
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(18, 22, 27)" if dark else "rgb(255, 255, 255)")
 
 
-def test_the_theme_changes_from_the_keyboard_and_figures_follow(page):
+def test_axe_finds_no_serious_violation(run, open_page):
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: npm install --no-save --prefix build axe-core")
+    for width, dark in (("desktop", False), ("phone", True)):
+        page = open_page(run.directory / "index.html", width=width, dark=dark)
+        opened(page, "mamba-outliers")
+        for name in ("thm2", "fig1a"):
+            page.locator(f'[id="mamba-outliers/{name}"] .opener').click()
+        page.locator(".explorer").scroll_into_view_if_needed()
+        page.wait_for_selector(".explorer[data-ready]")
+        page.evaluate(AXE.read_text())
+        violations = page.evaluate("axe.run().then((found) => found.violations)")
+        serious = [
+            (one["id"], one["nodes"][0]["html"]) for one in violations if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+
+def test_the_theme_changes_from_the_keyboard_and_figures_follow(run, open_page):
+    page = open_page(f"file://{run.directory / 'index.html'}#feature-selection/fig1a")
     page.focus("#theme")
     ink = "getComputedStyle(document.querySelector('.drawing svg')).fill"
     before = page.evaluate(ink)
@@ -140,8 +262,9 @@ def test_the_theme_changes_from_the_keyboard_and_figures_follow(page):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark" and page.evaluate(ink) != before
 
 
-def test_every_figure_downloads_as_svg_with_its_numbers(run, page):
-    figure = page.locator("#feature-selection-fig1a")
+def test_every_figure_downloads_as_svg_with_its_numbers(run, open_page):
+    page = open_page(f"file://{run.directory / 'index.html'}#feature-selection/fig1a")
+    figure = page.locator("figure[data-name=feature-selection-fig1a]")
     got = {}
     for kind in ("svg", "csv"):
         with page.expect_download() as waiting:
@@ -154,9 +277,13 @@ def test_every_figure_downloads_as_svg_with_its_numbers(run, page):
 
 
 def test_figures_say_what_they_show_and_equations_are_set(page):
-    labels = page.locator(".drawing").evaluate_all("nodes => nodes.map((node) => node.getAttribute('aria-label'))")
+    labels = page.evaluate(
+        "[...document.querySelectorAll('template')].flatMap((part) => [...part.content.querySelectorAll('.drawing')])"
+        ".map((node) => node.getAttribute('aria-label'))"
+    )
     assert len(labels) > 20 and all(len(label) > 80 for label in labels)
     assert any("falls from" in label for label in labels) and any("rises from" in label for label in labels)
+    page.evaluate("document.querySelectorAll('section.paper h2 button').forEach((button) => button.click())")
     heights = page.locator(".equation math").evaluate_all(
         "nodes => nodes.map((node) => node.getBoundingClientRect().height)"
     )
@@ -167,22 +294,51 @@ def test_figures_say_what_they_show_and_equations_are_set(page):
 def test_everything_can_be_reached_from_the_keyboard(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    page.locator("article.statement summary").first.focus()
+    page.locator("section.paper .opener").first.focus()
     page.keyboard.press("Enter")
-    assert page.locator("article.statement details").first.get_attribute("open") is not None
+    row = page.locator("tbody.statement").first
+    row.locator(".opener").focus()
+    page.keyboard.press("Enter")
+    assert row.locator(".opener").get_attribute("aria-expanded") == "true" and row.locator(".part").first.is_visible()
     unnamed = "[...document.querySelectorAll('button, a, input, select, [tabindex]')].filter((node) => "
     unnamed += "!(node.textContent.trim()"
     unnamed += " || node.getAttribute('aria-label') || node.labels?.length)).length"
     assert page.evaluate(unnamed) == 0
 
 
-def test_on_paper_everything_is_open_and_nothing_is_a_control(page):
+def test_on_paper_every_table_is_there_and_nothing_is_a_control(run, page):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("tbody.statement:visible").count() == len(run.statements)
     assert page.locator("details:not([open])").count() == 0
     assert not page.locator(".filters").is_visible() and not page.locator("#theme").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details:not([open])").count() > 100
+    assert page.locator("tbody.statement:visible").count() == 0
+
+
+def test_robustness_stands_in_the_table_and_its_curve_in_the_statement(run, open_page, tmp_path):
+    entry = copy.deepcopy(run.statements[0])
+    curve = '<svg xmlns="http://www.w3.org/2000/svg" width="60pt"><path id="curve" fill="#0072b2" d="M0 0"/></svg>'
+    entry["robustness"] = {"share": 0.83, "low": 0.71, "high": 0.91, "points": 64, "words": "in 83 %", "svg": curve}
+    page = open_page(written(run, tmp_path, [entry]))
+    opened(page, "nonlinear-icl")
+    assert "in 83 %" in page.locator("td.robust").inner_text()
+    page.click("tbody.statement .opener")
+    assert page.locator("tr.opened .drawing svg path").get_attribute("fill") == "var(--figure-series-1, #0072b2)"
+    entry["robustness"]["svg"] = curve.replace("<path", "<script>alert(1)</script><path")
+    page = open_page(written(run, tmp_path, [entry]))
+    opened(page, "nonlinear-icl")
+    page.click("tbody.statement .opener")
+    assert page.locator("tr.opened .drawing svg").count() == 0 and page.seen["errors"] == []
+
+
+def written(run, folder, entries, identity=None, figures=None):
+    """A page of these statements, with these figures by paper."""
+    manifest = json.loads((run.directory / "manifest.json").read_text())
+    sections = {name: Section((figures or {}).get(name, {}), {}, 1.0) for name in PAPERS}
+    text = render_page(identity or manifest["identity"], manifest, entries, sections, 1.0, PAPERS)
+    (folder / "page.html").write_text(text)
+    return folder / "page.html"
 
 
 def test_user_text_is_shown_as_text(run, open_page, tmp_path):
@@ -201,13 +357,15 @@ def test_user_text_is_shown_as_text(run, open_page, tmp_path):
     part["name"] = part["rule"] = part["words"] = part["found"] = attack
     entry["readings"][0]["name"] = entry["readings"][0]["why"] = attack
     identity = {"ids": [attack], "profile": "quick", "seeds": 2, "changes": {attack: attack}, "version": attack}
-    manifest = json.loads((run.directory / "manifest.json").read_text())
-    sections = {"nonlinear-icl": Section({}, {}, 1.0)}
-    (tmp_path / "page.html").write_text(render_page(identity, manifest, [entry], sections, 1.0, PAPERS))
-    page = open_page(tmp_path / "page.html")
+    page = open_page(written(run, tmp_path, [entry], identity))
+    opened(page, "nonlinear-icl")
+    page.click("tbody.statement .opener")
+    page.fill("#search", attack[:30])
+    page.fill("#search", "")
     page.wait_for_timeout(200)
     assert page.seen["errors"] == [] and len(page.seen["requests"]) == 1
-    said = page.locator("article.statement .said p").inner_text()
+    assert page.locator(".part h5").first.inner_text().endswith(attack[-10:])
+    said = page.locator("tbody.statement .said").inner_text()
     assert said.startswith("</script><script>alert(") and "<img src=x onerror=alert(2)>" in said
     assert page.locator("img").count() == 0
 
@@ -225,6 +383,8 @@ def test_a_strip_places_rule_interval_and_seeds_on_one_scale():
         found["rule"][0] == 0 and 0 < found["rule"][1] < found["interval"][0] < found["mean"] < found["seeds"][1] < 100
     )
     assert sum(found["interval"]) == pytest.approx((found["mean"] + found["seeds"][1]) / 2, abs=0.02)
+    assert [at for at, text in found["axis"] if text == "1"] == [found["rule"][1]]  # the edge has a number
+    assert all(later - earlier > 20 for (earlier, _), (later, _) in itertools.pairwise(found["axis"]))
     assert strip(check | {"measured": None}) is None
 
 
@@ -252,6 +412,7 @@ def test_a_run_that_is_going_is_followed_until_its_page_is_there(run, open_page,
 
 
 def test_the_explorer_follows_its_slider_switch_and_stage(page):
+    opened(page, "mamba-outliers")
     explorer = page.locator(".explorer[data-paper=mamba-outliers]")
     explorer.scroll_into_view_if_needed()
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-ready]")
@@ -282,6 +443,7 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     )  # outliers have a colour of their own
     explorer.locator("[data-what=member]").select_option("2")
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"member\":2']")
+    opened(page, "chain-of-thought")
     reasoning = page.locator(".explorer[data-paper=chain-of-thought]")
     reasoning.scroll_into_view_if_needed()
     page.wait_for_selector(".explorer[data-paper=chain-of-thought][data-ready]")
@@ -293,6 +455,7 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
 
 
 def test_the_explorer_plays(page):
+    opened(page, "feature-selection")
     explorer = page.locator(".explorer[data-paper=feature-selection]")
     explorer.scroll_into_view_if_needed()
     page.wait_for_selector(".explorer[data-paper=feature-selection][data-ready]")

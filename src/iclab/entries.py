@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ def entry(statement: Statement, reads: Sequence[Read], *, attempted: bool = True
     `attempted=False` (the smoke profile) numbers are given, but no answer.
     """
     answer, words = combine(reads)
+    printed = statement.printed
     passes = [read.reading.name for read in reads if read.also_untrained]
     return {
         "id": statement.id,
@@ -47,15 +48,16 @@ def entry(statement: Statement, reads: Sequence[Read], *, attempted: bool = True
         "words": words if attempted else "not asked at this size",
         "architecture": statement.architecture,
         "also_untrained": passes,
-        "readings": [_reading_entry(read, attempted) for read in reads],
+        "readings": [_reading_entry(read, attempted, printed.values if printed else {}) for read in reads],
         "ours": list(statement.ours),
         "afterwards": statement.afterwards,
         "figure": statement.figure or statement.name,
         "table": statement.table,
+        "printed": {"words": printed.words, "where": printed.where} if printed else None,
     }
 
 
-def _reading_entry(read: Read, attempted: bool) -> dict[str, Any]:
+def _reading_entry(read: Read, attempted: bool, printed: Mapping[str, float]) -> dict[str, Any]:
     return {
         "name": read.reading.name,
         "why": read.reading.why,
@@ -64,7 +66,7 @@ def _reading_entry(read: Read, attempted: bool) -> dict[str, Any]:
         "words": read.words if attempted else "",
         "level": round(read.level, 6),
         "hypotheses": _hypotheses(read.theorem),
-        "parts": [_part_entry(judged, attempted) for judged in read.parts],
+        "parts": [_part_entry(judged, attempted) | _number(printed, judged) for judged in read.parts],
     }
 
 
@@ -74,6 +76,12 @@ def _hypotheses(theorem: Theorem | None) -> dict[str, Any] | None:
     met = [condition for condition in theorem.conditions if condition.satisfied]
     unmet = [f"{condition.name}: {condition.formula}" for condition in theorem.conditions if not condition.satisfied]
     return {"theorem": theorem.id, "met": len(met), "of": len(theorem.conditions), "unmet": unmet}
+
+
+def _number(printed: Mapping[str, float], judged: Judged) -> dict[str, float]:
+    """The number that the paper prints for a part, where it prints one."""
+    name = judged.part.name
+    return {"printed": printed[name]} if name in printed else {}
 
 
 def _part_entry(judged: Judged, attempted: bool) -> dict[str, Any]:

@@ -67,6 +67,17 @@ SIGNED = (-1.0, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
+class Printed:
+    """What the paper prints about a statement: a sentence of its own, formulas transcribed, left-out words as "...";
+    where it stands; and the numbers that it gives, by the names of the parts that measure them.
+    """
+
+    words: str
+    where: str = ""
+    values: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Statement:
     """A statement of a paper, or of ours beyond it.
 
@@ -74,7 +85,7 @@ class Statement:
     the answer, the one of the statement's own name if none. `ours` are choices that only this statement depends on.
     `afterwards` says what of its rule or statistic was chosen after a result had been seen, and why. `architecture` is
     the reason why an untrained model may pass: then the statement is not about learning. `beyond`: the paper does not
-    ask this; it is counted apart.
+    ask this; it is counted apart. `printed` are the paper's own words and numbers, where it has any.
     """
 
     id: str
@@ -89,6 +100,7 @@ class Statement:
     afterwards: str = ""
     architecture: str = ""
     beyond: bool = False
+    printed: Printed | None = None
 
     @property
     def paper(self) -> str:

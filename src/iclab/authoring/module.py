@@ -8,10 +8,11 @@ code.
 | statements | a sequence of statements, or a function of the settings that returns one |
 | figures, tables | functions of (results, settings) by name; a statement without a figure gets one of its parts |
 | symbols(settings), theorems(symbols, constant) | conditions and rates, for `iclab theory` and beside the answers |
+| printed | what the paper prints about its statements, word for word, by their names |
 | unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
 | title, citation, equation | for the page; the first line of the docstring is the title unless told otherwise |
-| explore, lacking, unit | see `iclab.authoring.paper.Paper` |
+| explore, facets, lacking, unit | see `iclab.authoring.paper.Paper` |
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from iclab.errors import nearest, require
 from iclab.expressions import Expression
 from iclab.kinds import Rule
 from iclab.settings import names_of, value_of
-from iclab.statements import Part, Reading, Statement, Table
+from iclab.statements import Part, Printed, Reading, Statement, Table
 from iclab.theorems import Theorem
 
-OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation")
+OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citation", "facets")
 
 
 def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
@@ -48,13 +49,16 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
     checked = given.get("check", print)
     require(callable(checked), f"{where}: `check` must be a function of the settings, not a {type(checked).__name__}.")
     given |= {key: guard(where, f"`{key}`", run) for key, run in given.items() if callable(run)}
+    printed = getattr(module, "printed", {})
+    usable = isinstance(printed, Mapping) and all(isinstance(one, Printed) for one in printed.values())
+    require(usable, f"{where}: `printed` must be what the paper prints, Printed(...), by the names of statements.")
     return Paper(
         **({"citation": f"From {where}."} | given),
         id=name,
         title=getattr(module, "title", lines[0].rstrip(".")),
         settings=settings,
         experiments=experiments,
-        statements=_statements(name, where, getattr(module, "statements", ()), experiments),
+        statements=_statements(name, where, getattr(module, "statements", ()), experiments, printed),
         figures=_drawers(where, module, "figures", Figure),
         theorems=_theorems(name, guard(where, "`theorems`", getattr(module, "theorems", lambda symbols, constant: ()))),
         tables=_drawers(where, module, "tables", Table),
@@ -116,7 +120,7 @@ def _drawers(where: str, module: types.ModuleType, names: str, kind: type) -> di
 
 
 def _statements(
-    name: str, where: str, given: Any, experiments: Mapping[str, Experiment]
+    name: str, where: str, given: Any, experiments: Mapping[str, Experiment], printed: Mapping[str, Printed]
 ) -> Callable[[Any], tuple[Statement, ...]]:
     """The statements as a function of the settings, under the id of the paper."""
     if callable(given):
@@ -131,7 +135,8 @@ def _statements(
         )
         ids = [entry.id for entry in found]
         require(len(set(ids)) == len(ids), f"{where}: two statements have the same name.")
-        return tuple(_completed(name, where, entry, experiments) for entry in found)
+        whole = (_completed(name, where, entry, experiments) for entry in found)
+        return tuple(dataclasses.replace(one, printed=one.printed or printed.get(one.name)) for one in whole)
 
     remembered = functools.lru_cache(maxsize=16)(made)
 

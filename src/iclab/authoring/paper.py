@@ -73,6 +73,8 @@ class Paper:
     `check(settings)` may refuse settings before anything is run or written, where building them takes more than a
     moment. `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
 
+    `facets` says what the words of its readings' names are called in a sentence: "kappa=10" is "outliers of size 10".
+
     `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but
     once.
     """
@@ -93,6 +95,7 @@ class Paper:
     unit: str = "seed"
     equation: str = ""
     explore: Callable[[xr.Dataset, Any], Exploration] | None = None
+    facets: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def theorem(self, name: str, settings: Any) -> Theorem | None:
         """A theorem by its name at these settings; None if the paper has none of this name."""

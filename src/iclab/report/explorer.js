@@ -69,5 +69,5 @@
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { near.unobserve(entry.target); start(entry.target); }
   }, { rootMargin: "300px" });
-  for (const root of document.querySelectorAll(".explorer")) near.observe(root);
+  document.addEventListener("loaded", (event) => { for (const root of event.detail.querySelectorAll(".explorer")) near.observe(root); });
 })();

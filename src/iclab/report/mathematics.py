@@ -67,6 +67,8 @@ def _set(found: re.Match[str]) -> str:
     if above == "′" and not below and not (GREEK.match(base) or base.isupper()):
         return html.escape(found[0])
     letter = f"<mi>{base}</mi>"
+    if above == "′":  # the sign is raised already: as a superscript it would be raised twice
+        letter, above = f'<mrow>{letter}<mo lspace="0" rspace="0">′</mo></mrow>', None
     sub = f"<mi>{html.escape(below)}</mi>" if below else ""
     sup = f"<{'mi' if power else 'mo'}>{html.escape(above)}</{'mi' if power else 'mo'}>" if above else ""
     tag = {(True, True): "msubsup", (True, False): "msub", (False, True): "msup"}.get((bool(sub), bool(sup)))

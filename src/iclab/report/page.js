@@ -1,57 +1,52 @@
-// Filters, links into closed parts, downloads, copying, printing. The page is complete without any of it.
-(() => {
+// Opening: papers, statements and what is inside them are templates until somebody opens them. Links, downloads, copying, printing.
+window.iclab = (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
 
-  // Filters.
-  const form = byId("statements"), search = byId("search"), which = byId("which");
-  const statements = all("article.statement").map((node) => ({
-    node, id: node.id, answer: node.dataset.answer, paper: node.closest("section").dataset.paper,
-    text: `${node.id} ${node.querySelector(".said").textContent} ${node.querySelector(".found").textContent}`.toLowerCase(),
-  }));
-  const answers = () => all("input[type=checkbox]:checked", form).map((box) => box.value);
-  const filter = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean), chosen = answers();
-    const active = Boolean(words.length || chosen.length || which.value);
-    const visible = new Set();
-    for (const entry of statements) {
-      const fits = (!which.value || entry.paper === which.value) && (!chosen.length || chosen.includes(entry.answer))
-        && words.every((word) => entry.text.includes(word));
-      entry.node.hidden = !fits;
-      if (fits) visible.add(entry.id);
+  // What a node says it holds, put in place once; what is inside it and no closed part comes with it.
+  const load = (node) => {
+    const template = byId(node.dataset.load);
+    delete node.dataset.load;
+    if (template) node.append(template.content.cloneNode(true));
+    for (const inner of all("[data-load]:not(details)", node)) {
+      const closed = inner.closest("[hidden]");
+      if (!closed || !node.contains(closed)) load(inner);
     }
-    for (const figure of all("figure[data-statements]")) {
-      figure.hidden = active && !figure.dataset.statements.split(" ").some((id) => visible.has(id));
-    }
-    for (const section of all("section.paper")) section.hidden = !all("article.statement", section).some((node) => !node.hidden);
-    byId("shown").textContent = active ? `${visible.size} of ${statements.length} statements` : `${statements.length} statements`;
-    byId("nothing").hidden = visible.size > 0;
+    document.dispatchEvent(new CustomEvent("loaded", { detail: node }));
   };
-  form.addEventListener("input", filter);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(filter));
-  byId("clear").addEventListener("click", () => form.reset());
-  for (const button of all("button.count")) {
-    button.addEventListener("click", () => {
-      which.value = button.dataset.paper;
-      search.value = "";
-      for (const box of all("input[type=checkbox]", form)) box.checked = box.value === button.dataset.answer;
-      filter();
-      form.scrollIntoView();
-    });
-  }
+  const opener = (id) => document.querySelector(`[data-open="${CSS.escape(id)}"]`);
+  const open = (button, wanted = true) => {
+    const part = byId(button.dataset.open), row = part.closest("tr");
+    (row || part).hidden = !wanted;
+    if (wanted && part.dataset.load) load(part);
+    button.setAttribute("aria-expanded", String(wanted));
+  };
+  const isOpen = (button) => button.getAttribute("aria-expanded") === "true";
+  const paper = (name) => {
+    const part = byId(`inside:${name}`);
+    if (part?.dataset.load) load(part);
+    return part;
+  };
+  document.addEventListener("toggle", (event) => { if (event.target.open && event.target.dataset.load) load(event.target); }, true);
 
-  // A link to a statement opens it, and shows it if a filter hides it.
+  // A statement by its id, with its paper's table in place.
+  const statement = (id) => {
+    if (!byId(id)) paper(id.split("/", 1)[0]);
+    return byId(id);
+  };
   const follow = () => {
-    const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (!id || id.startsWith("q=") || id.includes("&")) return;
+    const target = statement(id);
     if (!target) return;
-    if (target.closest("[hidden]")) { form.reset(); setTimeout(() => { filter(); target.scrollIntoView(); }); }
-    const details = target.matches("details") ? target : target.matches("article.statement") && target.querySelector("details");
-    if (details) details.open = true;
+    document.dispatchEvent(new CustomEvent("followed"));
+    const around = target.closest("section.paper");
+    if (around) open(around.querySelector("h2 .opener"));
+    const own = target.querySelector(".opener");
+    if (own) open(own);
     target.scrollIntoView();
   };
   addEventListener("hashchange", follow);
-  follow();
 
   // Downloads: the drawing as it was made, without the theme's colours.
   const save = (name, content, type) => {
@@ -70,35 +65,46 @@
     },
     csv: (figure) => [JSON.parse(figure.querySelector("script[type='text/csv']").textContent), "text/csv;charset=utf-8"],
   };
-  for (const button of all("button[data-save]")) {
-    button.addEventListener("click", () => {
+  const copy = async (button) => {
+    try { await navigator.clipboard.writeText(button.dataset.copy); } catch {
+      getSelection().selectAllChildren(button.previousElementSibling);
+      return;
+    }
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  };
+  const choose = (button) => {
+    const around = button.closest("tr.opened");
+    for (const other of all("button.reading", around)) other.setAttribute("aria-pressed", String(other === button));
+    for (const part of all(".parts-of", around)) part.hidden = part.dataset.reading !== button.dataset.reading;
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button?.matches(".opener")) open(button, !isOpen(button));
+    else if (button?.matches(".copy")) copy(button);
+    else if (button?.matches(".reading")) choose(button);
+    else if (button?.dataset.save) {
       const figure = button.closest("figure"), kind = button.dataset.save, [content, type] = contents[kind](figure);
       save(`${figure.dataset.name}.${kind}`, content, type);
-    });
-  }
+    } else if (!button && !event.target.closest("a, input, select, label") && !String(getSelection())) {
+      const own = event.target.closest("tbody.statement > tr:not(.opened)")?.querySelector(".opener");
+      if (own) open(own, !isOpen(own));  // a row is as large a target as it looks
+    }
+  });
 
-  for (const button of all("button.copy")) {
-    button.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText(button.dataset.copy); } catch {
-        getSelection().selectAllChildren(button.previousElementSibling);
-        return;
-      }
-      button.textContent = "copied";
-      setTimeout(() => { button.textContent = "copy"; }, 1500);
-    });
-  }
-
-  // On paper nothing can be opened: everything is.
+  // On paper nothing can be opened: every paper's table is there, and of the statements those that were open.
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = all("details:not([open])");
-    for (const part of closed) part.open = true;
+    const papers = all("section.paper h2 .opener").filter((button) => !isOpen(button));
+    for (const button of papers) open(button);
+    const parts = all("details:not([open])");
+    for (const part of parts) { part.open = true; if (part.dataset.load) load(part); }
+    closed = [() => papers.forEach((button) => open(button, false)), () => parts.forEach((part) => { part.open = false; })];
   });
-  addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
+  addEventListener("afterprint", () => { for (const undo of closed) undo(); closed = []; });
 
   // Under `iclab serve`: load the page again when the run has written a new one.
-  if (document.body.dataset.live) {
-    const events = new EventSource("events");
-    events.addEventListener("page", () => location.reload());
-  }
+  if (document.body.dataset.live) new EventSource("events").addEventListener("page", () => location.reload());
+
+  return { all, byId, follow, open, opener, paper, statement };
 })();

@@ -1,7 +1,8 @@
 """The page: one self-contained index.html that works from a file, without any request.
 
-It is a function of what it shows. Styles and scripts are files beside this one, put into the page; what a statement
-says is always text, never markup.
+It is a function of what it shows. The first screen says in one sentence per paper what came out; a paper's table, a
+statement and its figure are templates that the page's script puts in place when they are opened. Styles and scripts are
+files beside this one, put into the page; what a statement says is always text, never markup.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import math
+import json
 import re
 import secrets
 import shlex
@@ -22,12 +23,15 @@ from markupsafe import Markup
 
 from iclab.authoring.exploration import Exploration
 from iclab.authoring.paper import Paper
-from iclab.drawing import COLOURS
+from iclab.report import meanings, sentences
+from iclab.report.drawings import themed
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
 from iclab.report.formats import duration, number
 from iclab.report.mathematics import equation, inline
-from iclab.statements import Table
+from iclab.report.strips import about, shown, strip
+from iclab.statements import Table, Unstated
+from iclab.statements import shown as written
 from iclab.tallies import Answer, tally
 
 SIGNS = {
@@ -38,10 +42,6 @@ SIGNS = {
     Answer.fails_in_scaling: "✕",
     Answer.open: "?",
     Answer.not_asked: "·",
-}
-# What the figures' own colours are called on the page, where a dark theme gives them other values.
-INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "soft", "#bbbbbb": "faint"} | {
-    colour.lower(): f"series-{number}" for number, colour in enumerate(COLOURS, 1)
 }
 
 
@@ -72,10 +72,10 @@ def render_page(
     return rendered(
         "page.html",
         papers=papers,
-        counts=counted(_asked(statements)),
+        counts=counted(statements),
         beyond=tally([statement for statement in statements if statement["beyond"]]),
         total=len(statements),
-        untrained=[statement for statement in statements if statement["also_untrained"]],
+        index=as_script([_indexed(statement) for statement in statements]),
         identity=identity,
         environment=environment,
         seconds=seconds,
@@ -85,28 +85,63 @@ def render_page(
 
 
 def _paper(paper: Paper, statements: Sequence[Mapping[str, Any]], section: Section) -> dict[str, Any]:
-    figures = {}
-    for name, drawn in section.figures.items():
-        about = [statement for statement in statements if statement["figure"] == name]
-        if about:
-            own = paper.figures[name].__doc__ if name in paper.figures else about[0]["statement"]
-            figures[name] = {
-                "svg": Markup(themed(drawn.svg.decode(), re.sub(r"[^\w.-]", "-", f"{paper.id}-{name}"))),
-                "csv": drawn.csv,
-                "caption": (own or name).strip(),
-                "words": drawn.words,
-                "statements": [statement["id"] for statement in about],
-            }
+    own = [statement for statement in statements if not statement["beyond"]]
+    asked = own or statements
     return {
         "paper": paper,
-        "unstated": [str(entry) for entry in paper.unstated],
+        "sentence": sentences.sentence(asked, paper.facets),
+        "brief": {statement["id"]: sentences.briefly(statement, paper.facets) for statement in statements},
+        "unstated": [_unstated(entry, statements[0]["settings"]) for entry in paper.unstated],
         "equation": equation(paper.equation) if paper.equation else None,
-        "groups": [group for group in _groups(statements) if group[1]],
-        "figures": figures,
+        "statements": own,
+        "beyond": [statement for statement in statements if statement["beyond"]],
+        "figures": {name: _figure(paper, name, drawn, statements) for name, drawn in section.figures.items()},
         "tables": section.tables,
         "seconds": section.seconds,
-        "counts": counted(_asked(statements)),
+        "counts": counted(asked),
         "explorer": {"shown": inside, "content": content(inside)} if (inside := section.exploration) else None,
+    }
+
+
+def _figure(paper: Paper, name: str, drawn: Drawn, statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    asked = next((one["statement"] for one in statements if one["figure"] == name), name)
+    own = paper.figures[name].__doc__ if name in paper.figures else asked
+    return {
+        "svg": Markup(themed(drawn.svg.decode(), re.sub(r"[^\w.-]", "-", f"{paper.id}-{name}"))),
+        "csv": drawn.csv,
+        "caption": (own or name).strip(),
+        "words": drawn.words,
+    }
+
+
+def _unstated(entry: Unstated | str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting that the paper does not print: its name for --set, its value here, what else is plausible."""
+    if isinstance(entry, str):
+        return {"setting": "", "why": entry}
+    here: Any = settings
+    for name in entry.setting.split("."):
+        here = here.get(name) if isinstance(here, Mapping) else None
+    return {
+        "setting": entry.setting,
+        "here": "" if here is None else written(here),
+        "plausible": [written(value) for value in entry.plausible],
+        "why": entry.why,
+    }
+
+
+def _indexed(statement: Mapping[str, Any]) -> dict[str, Any]:
+    """What the search looks through."""
+    readings = statement["readings"]
+    names = dict.fromkeys(part["name"] for reading in readings for part in reading["parts"])
+    return {
+        "id": statement["id"],
+        "paper": statement["paper"],
+        "source": statement["source"],
+        "words": statement["statement"],
+        "parts": " ".join([*names, *(reading["name"] for reading in readings)]),
+        "answer": statement["answer"],
+        "asked": sum(len(reading["parts"]) for reading in readings),
+        "beyond": statement["beyond"],
     }
 
 
@@ -137,7 +172,10 @@ def template(name: str) -> jinja2.Template:
         loader=jinja2.FunctionLoader(_text),
     )
     environment.globals |= {"signs": SIGNS, "shown": shown, "strip": strip, "source": _inlined}
-    environment.globals |= {"number": number, "duration": duration}
+    environment.globals |= {"number": number, "duration": duration, "meaning": meanings.meaning}
+    environment.globals |= {"nearness": meanings.nearness, "hypotheses": meanings.hypotheses}
+    environment.globals |= {"control": meanings.control, "part_names": part_names, "about": about, "drawn": drawn}
+    environment.globals |= {"by_name": by_name, "told": meanings.told, "remarks": meanings.remarks}
     environment.filters |= {"mathematics": inline, "slug": slug}
     return environment.get_template(name)
 
@@ -156,90 +194,26 @@ def _inlined(name: str) -> Markup:
     return Markup(_text(name))
 
 
-def themed(svg: str, prefix: str) -> str:
-    """An SVG to put inside HTML: with colours that follow the theme, and without what only costs time to load.
-
-    Ids stay where something refers to them, under names of this figure; coordinates lose the digits that no screen
-    shows; the font is named once; rules that would reach the rest of the page become attributes.
-    """
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
-    points = float((re.search(r'width="([\d.]+)pt"', body) or ["", "600"])[1])
-    size = (
-        f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # never too small to read, nor blown up
-    )
-    body = body.replace(
-        "<svg ", f'<svg stroke-linejoin="round" font-family="DejaVu Sans, Verdana, sans-serif" style="{size}" ', 1
-    )
-    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", body))
-    body = re.sub(r'\s+id="([^"]+)"', lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", body)
-    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
-    body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
-    body = re.sub(r"font-family: [^;\"]*'[^;\"]*;? ?", "", body)
-    body = re.sub(r'\b(d|x|y|transform)="([^"]*)"', lambda found: f'{found[1]}="{_rounded(found[2])}"', body)
-    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
-    body = re.sub(r">\s+<", "><", body)
-    for _ in range(3):  # groups that only grouped
-        body = re.sub(r"<g>((?:(?!</?g[ >]).)*)</g>", r"\1", body)
-    return re.sub(
-        r"#[0-9a-fA-F]{6}\b",
-        lambda found: f"var(--figure-{INKS[found[0].lower()]}, {found[0]})" if found[0].lower() in INKS else found[0],
-        body,
-    )
+def as_script(data: Any) -> Markup:
+    """Data as JSON that can stand inside a script element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _rounded(coordinates: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"(\d+\.\d\d)\d+", r"\1", coordinates)).strip()
+def drawn(svg: str, name: str) -> Markup:
+    """A drawing that an entry brings with it; nothing where it holds more than a drawing."""
+    active = re.search(r"<(script|foreignObject|iframe|image|a)\b|\son\w+\s*=|href\s*=\s*[\"'][^#]", svg, re.IGNORECASE)
+    return Markup("") if active or "<svg" not in svg else Markup(themed(svg, re.sub(r"[^\w.-]", "-", name)))
 
 
-def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
-    """Where a check's rule, interval, mean and seeds lie on a strip, in per cent of its width; None without a finite
-    value.
-
-    Checks that are shown beside it share its scale.
-    """
-    rule = check.get("rule_low"), check.get("rule_high")
-    values = [value for value in check["values"] if value is not None]
-    marks = [
-        value for one in (check, *beside) for value in (one["low"], one["high"], one["measured"], *one["values"], *rule)
-    ]
-    marks = [value for value in marks if value is not None]
-    if check["measured"] is None or not marks:
-        return None
-    low, high = min(marks), max(marks)
-    margin = 0.08 * (high - low) or 0.1 * max(abs(high), 1e-9)
-    low, high = low - margin, high + margin
-
-    def place(value: float) -> float:
-        return round(100 * min(1.0, max(0.0, (value - low) / (high - low))), 2)
-
-    begin, end = (place(-math.inf if rule[0] is None else rule[0]), place(math.inf if rule[1] is None else rule[1]))
-    found: dict[str, Any] = {
-        "rule": (begin, end - begin),
-        "mean": place(check["measured"]),
-        "seeds": [*dict.fromkeys(map(place, values))],
-    }
-    if check["low"] is not None and check["high"] is not None:
-        found["interval"] = (place(check["low"]), round(place(check["high"]) - place(check["low"]), 2))
-    return found
+def part_names(statement: Mapping[str, Any]) -> list[str]:
+    """The parts of all readings, each once, in order."""
+    return list(dict.fromkeys(part["name"] for reading in statement["readings"] for part in reading["parts"]))
 
 
-def _asked(statements: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """What is counted: the papers' own statements; where there are none, those beyond them."""
-    return [statement for statement in statements if not statement["beyond"]] or statements
-
-
-def _groups(statements: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """The paper's own statements, and those beyond it, under their headings."""
-    own = [statement for statement in statements if not statement["beyond"]]
-    return [("", own), ("Beyond the paper", [statement for statement in statements if statement["beyond"]])]
-
-
-def shown(statement: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part that a statement's strip shows: of the reading that its answer is about, the first that decided."""
-    about = next((r for r in statement["readings"] if r["answer"] == "holds"), statement["readings"][0])
-    other = [part for part in about["parts"] if part["outcome"] not in ("holds", "not asked")]
-    return (other or about["parts"])[0]
+def by_name(parts: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The parts of a reading by their names."""
+    return {part["name"]: part for part in parts}
 
 
 def counted(statements: Sequence[Mapping[str, Any]]) -> dict[str, int]:

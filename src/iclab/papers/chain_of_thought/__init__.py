@@ -9,6 +9,7 @@ from iclab.papers.chain_of_thought.figures import figures, tables
 from iclab.papers.chain_of_thought.settings import settings, symbols, unstated
 from iclab.papers.chain_of_thought.statements import statements
 from iclab.papers.chain_of_thought.theory import theorems
+from iclab.papers.chain_of_thought.wording import facets, printed
 
 title = "How do nonlinear Transformers acquire generalization-guaranteed CoT ability?"
 citation = "Anonymous authors (as in the version at hand)."
@@ -18,6 +19,6 @@ equation = (
 )
 
 __all__ = [
-    "check", "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",
-    "theorems", "title", "unstated",
+    "check", "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
+    "symbols", "tables", "theorems", "title", "unstated",
 ]  # fmt: skip

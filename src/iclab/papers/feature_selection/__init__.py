@@ -13,6 +13,7 @@ from iclab.papers.feature_selection.lemmas import statements
 from iclab.papers.feature_selection.settings import settings, symbols, unstated
 from iclab.papers.feature_selection.sizes import experiments as by_size
 from iclab.papers.feature_selection.theory import theorems
+from iclab.papers.feature_selection.wording import facets, printed
 
 title = "Transformers as multi-task feature selectors: generalization analysis of in-context learning"
 citation = "Hongkang Li, Meng Wang, et al. Mathematics of Modern Machine Learning workshop at NeurIPS 2023."
@@ -24,6 +25,6 @@ equation = (
 experiments = trained | at_edges | by_size | first_steps
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",
-    "theorems", "title", "unstated",
+    "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
+    "symbols", "tables", "theorems", "title", "unstated",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from iclab.papers.mamba_outliers.settings import settings, symbols, unstated
 from iclab.papers.mamba_outliers.shifts import experiments as shifted
 from iclab.papers.mamba_outliers.statements import statements
 from iclab.papers.mamba_outliers.theory import theorems
+from iclab.papers.mamba_outliers.wording import facets, printed
 
 title = "Understanding Mamba in in-context learning with outliers: a theoretical generalization analysis"
 citation = "Hongkang Li, Songtao Lu, Xiaodong Cui, Pin-Yu Chen, Meng Wang."
@@ -22,6 +23,6 @@ equation = (
 experiments = drawn | trained | shifted
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols", "tables",
-    "theorems", "title", "unstated",
+    "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
+    "symbols", "tables", "theorems", "title", "unstated",
 ]  # fmt: skip

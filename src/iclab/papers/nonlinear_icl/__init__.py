@@ -14,6 +14,7 @@ from iclab.papers.nonlinear_icl.lemmas import experiments as lucky
 from iclab.papers.nonlinear_icl.settings import check, settings, symbols, unstated
 from iclab.papers.nonlinear_icl.sizes import experiments as by_size
 from iclab.papers.nonlinear_icl.theory import theorems
+from iclab.papers.nonlinear_icl.wording import facets, printed
 
 title = "How do nonlinear Transformers learn and generalize in in-context learning?"
 citation = "Hongkang Li, Meng Wang, Songtao Lu, Xiaodong Cui, Pin-Yu Chen. ICML 2024."
@@ -23,5 +24,17 @@ equation = (
 )
 experiments = one_layer | deep | rates | by_size | lucky
 
-__all__ = ["check", "citation", "equation", "experiments", "explore", "figures", "settings", "statements", "symbols"]
+__all__ = [
+    "check",
+    "citation",
+    "equation",
+    "experiments",
+    "explore",
+    "facets",
+    "figures",
+    "printed",
+    "settings",
+    "statements",
+    "symbols",
+]
 __all__ += ["tables", "theorems", "title", "unstated"]

@@ -10,6 +10,7 @@ from iclab.papers.vector_arithmetic.figures import figures, tables
 from iclab.papers.vector_arithmetic.settings import settings, symbols, unstated
 from iclab.papers.vector_arithmetic.statements import statements
 from iclab.papers.vector_arithmetic.theory import theorems
+from iclab.papers.vector_arithmetic.wording import facets, printed
 
 title = "Provable in-context vector arithmetic via retrieving task concepts"
 citation = "Dake Bu, Wei Huang, Andi Han, Atsushi Nitanda, Qingfu Zhang, Hau-San Wong, Taiji Suzuki."
@@ -18,4 +19,16 @@ equation = (
     r"\quad h = h_0 + T_L"
 )
 
-__all__ = ["experiments", "explore", "figures", "settings", "statements", "symbols", "tables", "theorems", "unstated"]
+__all__ = [
+    "experiments",
+    "explore",
+    "facets",
+    "figures",
+    "printed",
+    "settings",
+    "statements",
+    "symbols",
+    "tables",
+    "theorems",
+    "unstated",
+]

@@ -85,6 +85,7 @@ def reproduce(
     minutes: Annotated[str | None, tyro.conf.arg(metavar="M")] = None,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     reuse: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    robustness: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -112,6 +113,7 @@ def reproduce(
         out: Folder for the results; a new one named after the time if not given.
         reuse: Folder of an earlier run, with fewer seeds or other statements: what it has trained at the same
             settings is not trained again.
+        robustness: Folder of an `iclab robust` run: its specification curves stand beside the answers on the page.
         save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
@@ -130,7 +132,7 @@ def reproduce(
         run = running.reproduce(
             *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None,
             minutes=whole("--minutes", minutes), out=out, changes=pairs("--set", changes), save_models=save_models,
-            reuse=reuse, executor=executor, console=OUT,
+            reuse=reuse, robustness=robustness, executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
     if profile_time:

@@ -30,9 +30,10 @@ from iclab.report.figures import Drawn
 from iclab.report.formats import duration, number
 from iclab.report.mathematics import equation, inline
 from iclab.report.strips import about, shown, strip
-from iclab.statements import Table, Unstated
-from iclab.statements import shown as written
+from iclab.statements import Table
 from iclab.tallies import Answer, tally
+from iclab.unstated import Unstated
+from iclab.unstated import shown as written
 
 SIGNS = {
     Answer.holds: "✓",
@@ -124,8 +125,9 @@ def _unstated(entry: Unstated | str, settings: Mapping[str, Any]) -> dict[str, A
     return {
         "setting": entry.setting,
         "here": "" if here is None else written(here),
-        "plausible": [written(value) for value in entry.plausible],
-        "why": entry.why,
+        "letter": entry.letter,
+        "plausible": entry.values,
+        "why": entry.source,
     }
 
 

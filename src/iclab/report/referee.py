@@ -28,8 +28,9 @@ from iclab.report.testimony import (
     shortened,
 )
 from iclab.settings import replaced, value_of
-from iclab.statements import Statement, Unstated, shown
+from iclab.statements import Statement
 from iclab.tallies import Answer
+from iclab.unstated import Between, Unstated, shown
 
 VERBS = {
     Answer.holds: ("holds", "hold"),
@@ -261,9 +262,11 @@ def _gpt2(settings: Any) -> list[GPT2Training]:
 
 def _unstated(one: Unstated, settings: Any) -> str:
     taken = shown(value_of(settings, one.setting))
-    others = [shown(value) for value in one.plausible if shown(value) != taken]
-    also = f", or {', '.join(others)}" if others else ""
-    return f"{taken} here{also}{f' ({one.why})' if one.why else ''}"
+    others = (
+        [one.values] if isinstance(one.plausible, Between) else map(shown, one.others(value_of(settings, one.setting)))
+    )
+    also = ", or ".join(["", ", ".join(others)]) if one.others(value_of(settings, one.setting)) else ""
+    return f"{taken} here{also}{f' ({one.source})' if one.source else ''}"
 
 
 def _choices(given: Testimony, own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[str]:

@@ -38,6 +38,7 @@ from iclab.runs.opened import CLAIMS, Run
 from iclab.runs.options import check_names, check_profile, override, seed_count
 from iclab.runs.progress import resumable
 from iclab.runs.reuse import take_over
+from iclab.runs.robust_results import beside, open_robust
 from iclab.runs.store import Store
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
@@ -56,6 +57,7 @@ def reproduce(
     until_decided: bool | None = None,
     minutes: float | None = None,
     reuse: str | Path | None = None,
+    robustness: str | Path | None = None,
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
@@ -70,7 +72,8 @@ def reproduce(
     `seeds` are the training seeds per setting. With `until_decided` they are the most: a run begins with a few and adds
     more for the statements that are still open, until `minutes` are over (`iclab.sequential` says why the answers can
     be trusted as much). The quick profile does so where nothing else is said. With `reuse`, the folder of another run,
-    members that it has at the same settings are not trained again.
+    members that it has at the same settings are not trained again. The page shows how robust answers are, as recorded
+    with iclab, or as the folder of an `iclab robust` run says: `robustness`.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
@@ -101,6 +104,7 @@ def reproduce(
         papers.remove(paper)
         settings.pop(paper.id)
         statements = [statement for statement in statements if statement.paper != paper.id]
+    curves = beside(None if robustness is None else open_robust(robustness))
     prepare_jax()
     texts = {name: text for name, text in shelf.texts.items() if name in chosen}
     for paper in papers:
@@ -150,7 +154,7 @@ def reproduce(
                 results |= run(jobs, store, progress, executor)
                 before = look.seeds
         console.print("[dim]drawing the figures[/]")
-        entries = _draw(store, judge, statements, results, progress.judged(), profile, began)
+        entries = _draw(store, judge, statements, results, progress.judged(), curves, profile, began)
         store.forget_trainings()
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
@@ -212,6 +216,7 @@ def _draw(
     statements: Sequence[Statement],
     results: Mapping[str, xr.Dataset],
     judged: Mapping[str, dict[str, Any]],
+    curves: Mapping[str, dict[str, Any]],
     profile: str,
     began: float,
 ) -> list[dict[str, Any]]:
@@ -236,9 +241,11 @@ def _draw(
         for statement in mine:
             took = sum(float(own[name].attrs["seconds"]) for name in statement.needs())
             run = {"profile": profile, "settings": dataclasses.asdict(settings), "seconds": round(took, 2)}
-            entries.append(judged[statement.id] | run)
+            curve = {key: value for key, value in curves.get(statement.id, {}).items() if key != "svg"}
+            entries.append(judged[statement.id] | run | ({"robustness": curve} if curve else {}))
     store.keep(CLAIMS, as_json({"schema": SCHEMA, "run": store.fingerprint, "statements": entries}))
-    page = render_page(store.identity, store.manifest, entries, sections, time.perf_counter() - began, judge.papers)
+    shown = [one | ({"robustness": curves[one["id"]]} if one["id"] in curves else {}) for one in entries]
+    page = render_page(store.identity, store.manifest, shown, sections, time.perf_counter() - began, judge.papers)
     store.write("index.html", page.encode())
     return entries
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
@@ -135,21 +135,25 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.concatenate([[centres[0] - (middle[0] - centres[0])], middle, [centres[-1] + (centres[-1] - middle[-1])]])
 
 
-def finish(figure: Figure) -> Figure:
+def finish(figure: Figure, *, named: bool = True, relayout: Callable[[Figure], bool] = lambda figure: False) -> Figure:
     """Lay the figure out once, with letters set as mathematics and lines named where they end, where there is room for
-    that.
+    that and they are to be `named`; once more if `relayout` then changes it.
     """
     for axis in figure.axes:
-        for text in (axis.xaxis.label, axis.yaxis.label, *axis.texts, *_titles(axis)):
+        for text in (axis.xaxis.label, axis.yaxis.label, *axis.texts, *titles_of(axis)):
             text.set_text(mathematics(text.get_text()))
-    with_legend = [axis for axis in figure.axes if axis.get_legend() is not None]
+    with_legend = [axis for axis in figure.axes if axis.get_legend() is not None and named]
     for axis in with_legend:
         names = _names(axis)
         alike = [other for other in figure.axes if _names(other) == names] if len(with_legend) == 1 else [axis]
         _name_lines(axis, alike[-1])  # a legend that several panels share is read at the last of them
+    for text in figure.findobj(Text):
+        text.set_text(primed(text.get_text()))
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
+        if relayout(figure):
+            engine.execute(figure)
     figure.set_layout_engine(None)  # it is laid out; with an engine, "none" too, every file would be drawn twice
     return figure
 
@@ -158,15 +162,26 @@ def mathematics(text: str) -> str:
     r"""Letters with subscripts and primes as mathematics; what is mathematics already stays.
 
     >>> mathematics("length l_ts, κ_a' = 2"), mathematics("M1 and step_size")
-    ("length $l_{\\mathrm{ts}}$, $κ_{\\mathrm{a}}'$ = 2", '$M_{1}$ and step_size')
+    ('length $l_{\\mathrm{ts}}$, $κ_{\\mathrm{a}}′$ = 2', '$M_{1}$ and step_size')
     """
     if "$" in text:
-        return text
+        return primed(text)
     text = re.sub(r"(?<!\w)([A-Z])([12])(?!\w)", r"$\1_{\2}$", text)
-    return re.sub(r"(?<!\w)([A-Za-zΑ-ω])_([A-Za-z0-9]+)('?)(?!\w)", r"$\1_{\\mathrm{\2}}\3$", text)
+    return primed(re.sub(r"(?<!\w)([A-Za-zΑ-ω])_([A-Za-z0-9]+)('?)(?!\w)", r"$\1_{\\mathrm{\2}}\3$", text))
 
 
-def _titles(axis: Axes) -> list[Text]:
+def primed(text: str) -> str:
+    """Primes in formulas as the sign of that name. Of an apostrophe mathtext makes a glyph of a font that no browser
+    has, and an SVG then shows what stands at its place in another one: a zero.
+
+    >>> primed("κ' is $κ_a''$, isn't it?")
+    "κ' is $κ_a′′$, isn't it?"
+    """
+    return re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace("'", "′"), text)
+
+
+def titles_of(axis: Axes) -> list[Text]:
+    """The titles that a panel can have: in the middle, on the left, on the right."""
     return [axis.title, axis._left_title, axis._right_title]  # type: ignore[attr-defined]
 
 

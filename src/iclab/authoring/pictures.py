@@ -11,6 +11,7 @@ data (`labelled`) unless a panel says otherwise.
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,13 +25,13 @@ from iclab.answers import evaluated
 from iclab.drawing import COLOURS, curve, panels, threshold
 from iclab.expressions import Expression, Results
 from iclab.scaling import Scaling
-from iclab.statements import Part, Statement
+from iclab.statements import Part, Reading, Statement
 from iclab.statistics import unit_of
 from iclab.statistics.fits import fit_exponent, fittable
 
 LABEL = "long_name"
 COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
-MOST_PANELS = 6
+MOST_COLUMNS, MOST_FLAT, TITLE = 3, 4, 46  # of a default figure: panels in a row, ticks side by side, signs of a title
 MOST_TICKS = 6
 Data = Expression | Mapping[str, Expression]
 
@@ -265,25 +266,36 @@ def dots(axis: Axes, place: float, values: np.ndarray, colour: int = 0) -> None:
 
 
 def statement_figure(statement: Statement, results: Results, control: Results | None = None) -> Figure:
-    """The parts of a statement, each with its rule: seeds beside untrained models, or numbers against a size."""
-    reading = statement.readings[0]
-    parts = statement.asked(reading)[:MOST_PANELS]
-    titles = tuple(part.name if len(part.name) < 44 else f"{part.name[:42]}…" for part in parts)
-    figure, axes = panels(len(parts), titles, width=3.8)
-    for axis, part in zip(axes, parts, strict=True):
-        sides = {"trained": results} | ({} if control is None else {"untrained": control})
-        found = {name: evaluated(statement, part.name, part.statistic, reading, side) for name, side in sides.items()}
+    """Every part of a statement with its rule: seeds beside untrained models in every reading that asks it, or numbers
+    against a size, a panel per reading.
+    """
+    several = len(statement.readings) > 1
+    shown: list[tuple[Part, tuple[Reading, ...]]] = []
+    for part in statement.parts:
+        asking = tuple(reading for reading in statement.readings if part in statement.asked(reading))
+        alone = isinstance(part.rule, Scaling)
+        shown += [(part, (reading,)) for reading in asking] if alone else [(part, asking)] * bool(asking)
+    names = [f"{part.name}, {asking[0].name}" if several and len(asking) == 1 else part.name for part, asking in shown]
+    titles = tuple("\n".join(textwrap.wrap(name, TITLE)) for name in names)
+    figure, axes = panels(len(shown), titles, width=3.8, columns=MOST_COLUMNS)
+    sides = {"trained": results} | ({} if control is None else {"untrained": control})
+    for axis, (part, asking) in zip(axes, shown, strict=True):
+        found = {
+            (reading.name, word): evaluated(statement, part.name, part.statistic, reading, side)
+            for reading in asking
+            for word, side in sides.items()
+        }
         if isinstance(part.rule, Scaling):
-            Power(part.name, part.statistic, part.rule).show(axis, found["trained"])
+            Power(part.name, part.statistic, part.rule).show(axis, found[asking[0].name, "trained"])
         else:
             _seeds(axis, part, found)
     return figure
 
 
-def _seeds(axis: Axes, part: Part, found: Mapping[str, xr.DataArray]) -> None:
-    for place, values in enumerate(found.values()):
+def _seeds(axis: Axes, part: Part, found: Mapping[tuple[str, str], xr.DataArray]) -> None:
+    for place, ((_, word), values) in enumerate(found.items()):
         numbers = np.asarray(values.values, float).ravel()
-        dots(axis, place, np.where(np.isfinite(numbers), numbers, np.nan), place)
+        dots(axis, place, np.where(np.isfinite(numbers), numbers, np.nan), int(word != "trained"))
     low, high = axis.get_ylim()
     ends = [end for end in (part.rule.low, part.rule.high) if np.isfinite(end)]
     low, high = min([low, *ends]), max([high, *ends])
@@ -294,7 +306,9 @@ def _seeds(axis: Axes, part: Part, found: Mapping[str, xr.DataArray]) -> None:
     )
     for end in ends:
         threshold(axis, end, f"{end:.3g}")
-    axis.set_xticks(range(len(found)), list(found))
+    several = len({name for name, _ in found}) > 1
+    labels = [f"{word}\n{name or 'as stated'}" if several else word for name, word in found]
+    axis.set_xticks(range(len(found)), labels, rotation=30 if len(found) > MOST_FLAT else 0)
     axis.set_xlim(-0.6, len(found) - 0.4)
     axis.set_ylabel(label_of(next(iter(found.values()))) or "statistic")
 

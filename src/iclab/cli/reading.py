@@ -27,22 +27,28 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 def figures(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
+    width: Annotated[float | None, tyro.conf.arg(metavar="INCHES")] = None,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
     file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE")] = (),
     trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
 ) -> None:
-    """Draw the figures of a run again, from its results.
+    """Draw the figures of a run again, from its results; with --width, for print.
 
-    A run of a .py file needs that file for it, and nothing that a folder carries is executed unasked.
+    `iclab figures DIR --width 5.5 --format pdf --out FOLDER` draws them 5.5 inches wide, with text of at least 7 points
+    there: panels go into as many rows as that takes. A run of a .py file needs that file for it, and nothing that a
+    folder carries is executed unasked.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.
         kind: pdf or svg for a paper, png for a slide.
+        width: The width of the printed figure in inches; without it, as wide as on the page.
+        out: The folder to write into, one folder per paper; figures/ in the folder of the run if not given.
         file: The .py file that this run was made from, to draw its figures with. May be repeated.
         trust: Execute the text of that file which the folder itself carries.
     """
     from iclab.runs.redraw import redraw
 
-    written, notes = redraw(directory, kind, file, trust=trust)
+    written, notes = redraw(directory, kind, file, trust=trust, width=width, out=out)
     for path in written:
         say(str(path))
     for line in notes:

@@ -14,7 +14,7 @@ from iclab.errors import InputError, nearest
 from iclab.report.figures import picture
 from iclab.statistics import unit_of
 
-MOST_PANELS = 6
+MOST_PANELS, COLUMNS = 12, 3
 
 
 def measure_of(data: xr.Dataset, measure: str | None) -> str:
@@ -44,7 +44,9 @@ def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None)
     choices = [dict(zip(others, at, strict=True)) for at in itertools.product(*(values[dim].values for dim in others))]
     shown = choices[:MOST_PANELS]
     titles = tuple(", ".join(f"{name} {value}" for name, value in at.items()) or str(values.name) for at in shown)
-    figure, axes = panels(len(shown), titles)
+    figure, axes = panels(len(shown), titles, columns=COLUMNS)
+    if len(choices) > len(shown):
+        figure.supxlabel(f"{len(shown)} of {len(choices)}; the others are in results.nc", fontsize=9)
     for axis, at in zip(axes, shown, strict=True):
         part = values.sel(at)
         axis.set_xlabel(swept[-1].replace("_", " "))

@@ -13,6 +13,7 @@ from iclab.authoring.sources import split_file, user_paper
 from iclab.drawing import finish
 from iclab.errors import InputError, in_words, nearest, require
 from iclab.library import Library, library, select
+from iclab.printing import printed, require_width
 from iclab.report.figures import FORMATS, picture
 from iclab.runs.jobs import CONTROL
 from iclab.runs.judging import Judge, at_one_size
@@ -26,14 +27,23 @@ AGAIN = "The command that made the run, with the same --out, computes them again
 
 
 def redraw(
-    directory: Path, kind: str, files: Sequence[str] = (), *, trust: bool = False
+    directory: Path,
+    kind: str,
+    files: Sequence[str] = (),
+    *,
+    trust: bool = False,
+    width: float | None = None,
+    out: Path | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Draw every figure whose results are there into figures/<paper>/<name>.<kind>; what was left out, and why.
+    """Draw every figure whose results are there into figures/<paper>/<name>.<kind>, or into <paper>/<name>.<kind> of
+    another folder; what was left out, and why. With a `width`, in inches, it is laid out for print.
 
     What a user's file states is drawn by that file, and a run's folder may come from somebody else: it is executed from
     `files`, or as the folder carries it with `trust`. Otherwise the figures stay as the run has drawn them.
     """
     require(kind in FORMATS, f"format {kind!r} is unknown. {nearest(kind, FORMATS)}")
+    if width is not None:
+        require_width(width)
     manifest = read_manifest(directory)
     identity = manifest["identity"]
     require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
@@ -57,14 +67,25 @@ def redraw(
                 missing.append(f"drawn without untrained models: {paper.id}: their results are not there. {AGAIN}")
             for name, figure in judge.figures(complete, results, control).items():
                 try:
-                    drawn = finish(figure())
+                    drawn = finish(figure()) if width is None else printed(figure(), width)
                 except Exception as error:
                     if paper.id not in shelf.files:
                         raise
                     missing.append(f"not drawn: {paper.id}/{name}: {in_words(error)}")
                     continue
-                written.append(store.write(f"figures/{paper.id}/{name}.{kind}", picture(drawn, kind)))
+                content = picture(drawn, kind)
+                place = f"{paper.id}/{name}.{kind}"
+                written.append(store.write(f"figures/{place}", content) if out is None else _put(out / place, content))
     return written, missing
+
+
+def _put(path: Path, content: bytes) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from error
+    return path
 
 
 def stated(

@@ -46,7 +46,8 @@ def fig1(results: Results, s: Settings) -> Figure:
             words: measured(name, "error").sel(kind=kind, rule=rule).isel(setting=0, magnitude=0)
             for (name, words), kind in zip(others.items(), KINDS, strict=True)
         }
-        shown.append(Lines(f"1({letter}) {RULE_WORDS[rule]}, other readings", data, "fraction", **ALPHA))
+        look = {"colours": (2, 3)}  # other lines than those of the panels above, which a legend may name together
+        shown.append(Lines(f"1({letter}) {RULE_WORDS[rule]}, other readings", data, "fraction", **ALPHA | look))
     return picture(results, *shown, width=3.8, columns=3)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import vl_convert
 from markupsafe import Markup
 
-from iclab.authoring.exploration import Exploration, Panel
+from iclab.authoring.exploration import Ablation, Exploration, Panel
 from iclab.drawing import COLOURS
 
 HEIGHT = 170
@@ -50,6 +50,7 @@ def content(shown: Exploration) -> Markup:
         "said": _texts(shown.said),
         "shape": list(shown.said.shape),
         "panels": [_panel(panel) for panel in shown.panels],
+        "ablations": [_ablation(one) for one in shown.ablations],
         "lines": {
             "values": {name: _numbers(values) for name, values in shown.lines.items()},
             "chart": _line_chart(shown),
@@ -57,6 +58,18 @@ def content(shown: Exploration) -> Markup:
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _ablation(one: Ablation) -> dict[str, Any]:
+    """What changes where something is removed."""
+    return {
+        "said": _texts(one.said),
+        "lines": {name: _numbers(values) for name, values in one.lines.items()},
+        "panels": {
+            str(number): _numbers(change) if isinstance(change, np.ndarray) else change
+            for number, change in one.panels.items()
+        },
+    }
 
 
 def _panel(panel: Panel) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """The mechanism explorer: what it shows is what the models do, on the same prompts for every member and moment."""
 
 import json
+import types
 
 import jax
 import numpy as np
 import pytest
 
+import idea
 from iclab import randomness
 from iclab.authoring.exploration import MOMENTS, PROMPTS, moments
+from iclab.authoring.module import paper_of
 from iclab.experiments import Lab
 from iclab.inference import chain_of_thought
 from iclab.models.chain_transformer import ChainTransformer
@@ -57,6 +60,56 @@ def test_outliers_are_switched_on_in_the_same_prompts(run):
     assert OUTLIER not in shown.panels[0].groups[0] and OUTLIER in shown.panels[0].groups[1]
 
 
+def explored(run, name):
+    return PAPERS[name].explore(history(run, name), PAPERS[name].settings["smoke"])
+
+
+def test_without_attention_every_example_counts_the_same(run):
+    for name in ("nonlinear-icl", "feature-selection"):
+        data, shown = history(run, name), explored(run, name)
+        np.testing.assert_allclose(
+            data["blind_pooled"],
+            (data["shown"] * data["present"]).sum("token") / data["present"].sum("token"),
+            atol=1e-5,
+        )
+        even = shown.ablations[0].panels[0]
+        np.testing.assert_allclose(even.sum(axis=-1), 1)
+        assert len(np.unique(even[even > 0])) <= 2  # of the two kinds of prompts
+
+
+def test_pruned_halves_add_up_to_the_answer(run):
+    """F is a sum over neurons."""
+    data = history(run, "nonlinear-icl")
+    np.testing.assert_allclose(data["small_output"] + data["large_output"], data["output"], rtol=1e-3, atol=1e-5)
+
+
+def test_a_gate_that_is_not_there_cannot_be_removed(run):
+    """The linear Transformer's gates are 1; Mamba's answer without them is the sum of score · label."""
+    data, shown = history(run, "mamba-outliers"), explored(run, "mamba-outliers")
+    gates = next(one for one in shown.ablations if one.name.startswith("the gates"))
+    mamba, linear = ([name in member for member in shown.members] for name in ("Mamba", "linear"))
+    np.testing.assert_allclose(
+        gates.lines["answer F"][:, linear], shown.lines["answer F"][:, linear], rtol=1e-4, atol=1e-4
+    )
+    assert not np.allclose(gates.lines["answer F"][:, mamba], shown.lines["answer F"][:, mamba], rtol=1e-2)
+    whole = (data["score"] * data["shown"]).sum("token").sel(setting="Mamba", switch=1, seed=1)
+    np.testing.assert_allclose(gates.lines["answer F"][1, 1, :, 0], whole.transpose("step", "prompt"), rtol=1e-4)
+
+
+def test_removing_outliers_changes_nothing_where_there_are_none(run):
+    shown = explored(run, "mamba-outliers")
+    off, on = shown.ablations[-1].lines["answer F"]
+    np.testing.assert_allclose(off, shown.lines["answer F"][0], rtol=1e-3, atol=1e-4)
+    assert not np.allclose(on, shown.lines["answer F"][1], rtol=1e-2)
+
+
+def test_every_explorer_can_remove_a_heads_attention(run, paper):
+    shown = explored(run, paper.id)
+    assert "the head's attention" in shown.ablations[0].name and len(shown.ablations) > 1
+    for one in shown.ablations:
+        assert one.said.shape == shown.said.shape and set(one.lines) <= set(shown.lines)
+
+
 def test_the_steps_of_a_reasoning_are_those_of_cot_inference():
     s = PAPERS["chain-of-thought"].settings["smoke"]
     world = chain_explorer._recipe(s, 0).watched[0]
@@ -97,7 +150,7 @@ def test_an_explorer_takes_a_few_hundred_kilobytes_at_most(run, paper):
     text = content(shown)
     data = json.loads(text)
     factor = (MOMENTS + 1) / len(shown.steps)  # a longer training has more moments
-    assert len(text) * factor < 500_000 and "<" not in text
+    assert len(text) * factor < 900_000 and "<" not in text
     size = int(np.prod(data["shape"]))
     assert all(len(values) == size for values in data["lines"]["values"].values())
     assert all(len(panel["values"]) == size * panel["items"] for panel in data["panels"])
@@ -111,3 +164,15 @@ def test_a_diverged_member_is_shown_as_such(run, paper):
     shown = paper.explore(data, paper.settings["smoke"])
     json.loads(content(shown))
     assert (shown.said[:, 0] == "diverged").all() and (shown.said[:, 1] != "diverged").all()
+
+
+def test_a_file_gets_an_explorer_by_saying_so():
+    """`explore = True`, and nothing else: the first training is looked into."""
+    module = types.SimpleNamespace(**{name: getattr(idea, name) for name in ("settings", "experiment")}, explore=True)
+    paper = paper_of("idea", "idea.py", module)
+    engine = PlanningEngine()
+    found = paper.experiments["explorer"].run(Lab("idea", idea.settings, (0, 1), engine=engine))
+    assert [asked.kind for asked in engine.asked] == ["training"]
+    shown = paper.explore(found, idea.settings)
+    assert [panel.axis for panel in shown.panels] == ["attention"] and shown.steps[-1] == idea.settings.steps
+    json.loads(content(shown))

@@ -424,7 +424,7 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
         )
 
     assert explorer.locator(".chart svg").count() == 4
-    end, said = bars(), explorer.locator(".answer").inner_text()
+    end, said = bars(), explorer.locator(".answer").first.inner_text()
     slider = explorer.locator("[data-what=step]")
     slider.focus()
     page.keyboard.press("Home")
@@ -433,7 +433,7 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     assert start != end and len(start) == len(end) == 20
     assert (
         explorer.locator("output").inner_text().startswith("step 0 of ")
-        and explorer.locator(".answer").inner_text() != said
+        and explorer.locator(".answer").first.inner_text() != said
     )
     assert "step 0 of" in slider.get_attribute("aria-valuetext")
     explorer.locator("[data-what=switch][value='1']").check(force=True)
@@ -447,11 +447,46 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     reasoning = page.locator(".explorer[data-paper=chain-of-thought]")
     reasoning.scroll_into_view_if_needed()
     page.wait_for_selector(".explorer[data-paper=chain-of-thought][data-ready]")
-    first = reasoning.locator(".answer").inner_text()
+    first = reasoning.locator(".answer").first.inner_text()
     reasoning.locator("[data-what=stage][value='1']").check(force=True)
     page.wait_for_selector(".explorer[data-paper=chain-of-thought][data-shown*='\"stage\":1']")
-    assert reasoning.locator(".answer").inner_text() != first
+    assert reasoning.locator(".answer").first.inner_text() != first
     assert page.seen["errors"] == [] and len(page.seen["requests"]) == 1
+
+
+def test_a_head_is_ablated_and_the_answer_changes(page):
+    opened(page, "nonlinear-icl")
+    explorer = page.locator(".explorer[data-paper=nonlinear-icl]")
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_selector(".explorer[data-paper=nonlinear-icl][data-ready]")
+    bars = ".chart >> nth=0 >> .mark-rect path"
+    before = explorer.locator(".answer").first.inner_text()
+    heights = explorer.locator(bars).evaluate_all("nodes => nodes.map((node) => node.getAttribute('d'))")
+    explorer.get_by_label("the head's attention").check(force=True)
+    page.wait_for_selector(".explorer[data-paper=nonlinear-icl][data-shown*='\"ablation\":1']")
+    assert explorer.locator(".answer").first.inner_text() != before
+    assert explorer.locator(".whole").first.inner_text() == f"with nothing removed: {before}"
+    even = explorer.locator(bars).evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect().height)")
+    assert max(even) - min(even) < 0.5 and len(set(heights)) > 2
+    explorer.get_by_label("nothing", exact=True).first.check(force=True)
+    page.wait_for_selector(".explorer[data-paper=nonlinear-icl][data-shown*='\"ablation\":0']")
+    assert explorer.locator(".answer").first.inner_text() == before and page.seen["errors"] == []
+
+
+def test_two_models_stand_side_by_side_on_one_prompt(page):
+    opened(page, "mamba-outliers")
+    explorer = page.locator(".explorer[data-paper=mamba-outliers]")
+    explorer.scroll_into_view_if_needed()
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-ready]")
+    explorer.locator("[data-what=beside]").select_option("2")
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"beside\":2']")
+    assert explorer.locator(".model-name").all_inner_texts() == ["Mamba, seed 0", "linear Transformer, seed 0"]
+    assert explorer.locator(".chart svg").count() == 8
+    right = [words.split("right is")[1].split(":")[0] for words in explorer.locator(".answer").all_inner_texts()]
+    assert right[0] == right[1]
+    explorer.locator("[data-what=beside]").select_option("-1")
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"beside\":-1']")
+    assert explorer.locator(".model:visible").count() == 1 and page.seen["errors"] == []
 
 
 def test_the_explorer_plays(page):

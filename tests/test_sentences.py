@@ -41,8 +41,10 @@ def test_a_theorem_that_lacks_one_part_names_it():
 
 def test_a_condition_is_what_the_readings_that_hold_have_in_common_and_the_others_lack():
     assert condition(THEOREM_2, {}) == "need{} kappa=10 or seen"
-    few = entry("Theorem 4", "holds if", reading("", "holds"), reading("wide", "holds"), reading("edge", "open"))
+    few = entry("Theorem 4", "holds if", reading("", "holds"), reading("wide", "holds"), reading("edge", "fails"))
     assert condition(few, {"edge": "the edge"}) == "hold{} except with the edge"
+    few["readings"][2]["answer"] = "open"
+    assert condition(few, {"edge": "the edge"}) == "hold{}, open with the edge"
     odd = entry("T", "holds if", *(reading(f"{a},{b},{c}", "holds" if (a + b + c) % 2 else "fails")
                                    for a in (0, 1) for b in (2, 3) for c in (4, 5)))  # fmt: skip
     assert condition(odd, {}) == "" and briefly(odd, {}) == "in 4 of 8 readings"

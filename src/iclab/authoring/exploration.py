@@ -72,6 +72,18 @@ class Panel:
 
 
 @dataclasses.dataclass(frozen=True)
+class Ablation:
+    """The same with something removed: `name` says what. `lines` and `said` replace those of the exploration; `panels`
+    says by number which panels change, to other values, to one number, or by the loss of a group, which is named.
+    """
+
+    name: str
+    said: np.ndarray
+    lines: Mapping[str, np.ndarray]
+    panels: Mapping[int, np.ndarray | float | str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Exploration:
     """What the explorer of a paper shows. `lines` are numbers along training, `said` the answer in words; five axes
     each.
@@ -86,6 +98,14 @@ class Exploration:
     said: np.ndarray
     switch: tuple[str, Sequence[str]] | None = None
     stage: tuple[str, Sequence[str]] | None = None
+    ablations: Sequence[Ablation] = ()
+
+
+def uniform(groups: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Attention that does not choose: the same on every item that is there."""
+    there = (groups != "").astype(float)
+    even = there / np.maximum(there.sum(axis=-1, keepdims=True), 1)
+    return np.broadcast_to(even[:, None, None], like.shape)
 
 
 def arrange(values: xr.DataArray, *more: str) -> np.ndarray:

@@ -12,7 +12,8 @@ code.
 | unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
 | title, citation, equation | for the page; the first line of the docstring is the title unless told otherwise |
-| explore, facets, lacking, unit | see `iclab.authoring.paper.Paper` |
+| explore | `True`: the page looks into the first training; or a function, see `iclab.authoring.paper.Paper` |
+| facets, lacking, unit | see `iclab.authoring.paper.Paper` |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
+from iclab.authoring import own_explorer
 from iclab.authoring.guarded import guard, is_text, require_name
 from iclab.authoring.paper import PROFILES, Experiment, Paper
 from iclab.errors import nearest, require
@@ -49,6 +51,9 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
     checked = given.get("check", print)
     require(callable(checked), f"{where}: `check` must be a function of the settings, not a {type(checked).__name__}.")
     given |= {key: guard(where, f"`{key}`", run) for key, run in given.items() if callable(run)}
+    if given.get("explore") is True:
+        experiments["explorer"] = Experiment(own_explorer.experiment(next(iter(experiments.values())).run))
+        given["explore"] = own_explorer.explore
     printed = getattr(module, "printed", {})
     usable = isinstance(printed, Mapping) and all(isinstance(one, Printed) for one in printed.values())
     require(usable, f"{where}: `printed` must be what the paper prints, Printed(...), by the names of statements.")

@@ -12,44 +12,74 @@
     return window.vegaEmbed;
   };
 
-  const start = async (root) => {
-    const data = JSON.parse(root.querySelector("script").textContent), [, members, steps, stages, prompts] = data.shape;
-    const chosen = () => {
-      const value = (what) => Number(root.querySelector(`[data-what=${what}]:is(select, [type=range], :checked)`)?.value ?? 0);
-      return { at: value("switch"), member: value("member"), step: value("step"), stage: value("stage"), prompt: value("prompt") };
-    };
+  // What a member does on a prompt at a step, whole or with something removed.
+  const reader = (data) => {
+    const [, members, steps, stages, prompts] = data.shape;
     const place = (c, step = c.step) => (((c.at * members + c.member) * steps + step) * stages + c.stage) * prompts + c.prompt;
-    const items = (panel, c) => {
+    const removed = (c) => data.ablations[c.ablation - 1];
+    const value = (panel, change, group, at) => {
+      if (typeof change === "number") return change;
+      if (typeof change === "string") return group === change ? 0 : panel.values[at];
+      return (change ?? panel.values)[at];
+    };
+    const items = (number, c) => {
+      const panel = data.panels[number], change = removed(c)?.panels[number];
       const first = place(c) * panel.items, truth = ((c.at * stages + c.stage) * prompts + c.prompt) * panel.items;
-      return Array.from({ length: panel.items }, (_, number) => ({
-        item: `${String(number + 1).padStart(3, "0")}|${text(panel.label, truth + number)}`, name: `${number + 1} (${text(panel.label, truth + number)})`,
-        value: panel.values[first + number], group: panel.groups[panel.group[truth + number]],
-      })).filter((row) => row.group !== "");
+      return Array.from({ length: panel.items }, (_, item) => {
+        const label = text(panel.label, truth + item), group = panel.groups[panel.group[truth + item]];
+        return { item: `${String(item + 1).padStart(3, "0")}|${label}`, name: `${item + 1} (${label})`, value: value(panel, change, group, first + item), group };
+      }).filter((row) => row.group !== "");
     };
     const along = (c) => Object.entries(data.lines.values).flatMap(([name, values]) =>
-      data.steps.map((step, number) => ({ step, name, value: values[place(c, number)] })));
-    const embed = charts(), options = { actions: false, renderer: "svg", ast: true };
-    const places = [...root.querySelectorAll(".chart")];
-    const views = await Promise.all([...data.panels.map((panel) => panel.chart), data.lines.chart].map(async (chart, number) => {
+      data.steps.map((step, number) => ({ step, name, value: (removed(c)?.lines[name] ?? values)[place(c, number)] })));
+    const said = (c) => text((removed(c) ?? data).said, place(c));
+    return { items, along, said };
+  };
+
+  // One model's charts and its answer.
+  const side = (root, data) => {
+    const read = reader(data), places = [...root.querySelectorAll(".chart")];
+    let views = null;
+    const embed = async () => Promise.all([...data.panels.map((panel) => panel.chart), data.lines.chart].map(async (chart, number) => {
       const width = places[number].clientWidth, legend = { ...chart.config.legend, columns: width < 480 ? 1 : 2 };
       const config = { ...chart.config, legend, title: { ...chart.config.title, limit: width } };
-      return (await embed(places[number], { ...chart, config }, options)).view;
+      return (await charts()(places[number], { ...chart, config }, { actions: false, renderer: "svg", ast: true })).view;
     }));
-    const output = root.querySelector("output"), said = root.querySelector(".answer");
-    const show = async () => {
-      const c = chosen(), lines = along(c);
-      output.textContent = `step ${data.steps[c.step]} of ${data.steps.at(-1)}`;
-      said.textContent = text(data.said, place(c));
-      said.classList.toggle("right", said.textContent.endsWith("correct"));
-      root.querySelector("[data-what=step]").setAttribute("aria-valuetext", `${output.textContent}: ${said.textContent}`);
+    const answer = root.querySelector(".answer"), whole = root.querySelector(".whole"), name = root.querySelector(".model-name");
+    return async (c, named) => {
+      root.hidden = false;
+      views ??= await embed();
+      const lines = read.along(c);
+      name.hidden = !named;
+      name.textContent = data.members[c.member];
+      answer.textContent = read.said(c);
+      answer.classList.toggle("right", answer.textContent.endsWith("correct"));
+      whole.hidden = !c.ablation;
+      whole.textContent = c.ablation ? `with nothing removed: ${read.said({ ...c, ablation: 0 })}` : "";
       await Promise.all([
-        ...data.panels.map((panel, number) => views[number].data("items", items(panel, c)).resize().runAsync()),
+        ...data.panels.map((panel, number) => views[number].data("items", read.items(number, c)).resize().runAsync()),
         views.at(-1).data("along", lines).data("now", lines.filter((row) => row.step === data.steps[c.step])).resize().runAsync(),
       ]);
-      root.dataset.shown = JSON.stringify(c);
+    };
+  };
+
+  const start = async (root) => {
+    const data = JSON.parse(root.querySelector("script").textContent), steps = data.steps.length;
+    const number = (what, otherwise = 0) => Number(root.querySelector(`[data-what=${what}]:is(select, [type=range], :checked)`)?.value ?? otherwise);
+    const models = [...root.querySelectorAll(".model")], [first, second] = models.map((node) => side(node, data));
+    const output = root.querySelector("output"), slider = root.querySelector("[data-what=step]");
+    const show = async () => {
+      const c = { at: number("switch"), member: number("member"), step: number("step"), stage: number("stage"), prompt: number("prompt"), ablation: number("ablation") };
+      const beside = number("beside", -1);
+      output.textContent = `step ${data.steps[c.step]} of ${data.steps.at(-1)}`;
+      root.querySelector(".models").classList.toggle("two", beside >= 0);
+      models[1].hidden = beside < 0;
+      await Promise.all([first(c, beside >= 0), beside >= 0 && second({ ...c, member: beside }, true)]);
+      slider.setAttribute("aria-valuetext", `${output.textContent}: ${root.querySelector(".answer").textContent}`);
+      root.dataset.shown = JSON.stringify({ ...c, beside });
     };
     root.addEventListener("input", show);
-    const play = root.querySelector(".play"), slider = root.querySelector("[data-what=step]");
+    const play = root.querySelector(".play");
     let timer = null;
     const stop = () => { clearInterval(timer); timer = null; play.textContent = "play"; };
     play.addEventListener("click", () => {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -16,7 +17,7 @@ import numpy as np
 import vl_convert
 from markupsafe import Markup
 
-from iclab.authoring.exploration import Exploration, Panel
+from iclab.authoring.exploration import Ablation, Exploration, Panel
 from iclab.drawing import COLOURS
 
 HEIGHT = 170
@@ -49,7 +50,8 @@ def content(shown: Exploration) -> Markup:
         "members": list(shown.members),
         "said": _texts(shown.said),
         "shape": list(shown.said.shape),
-        "panels": [_panel(panel) for panel in shown.panels],
+        "panels": [_panel(panel, _reached(shown, number)) for number, panel in enumerate(shown.panels)],
+        "ablations": [_ablation(one) for one in shown.ablations],
         "lines": {
             "values": {name: _numbers(values) for name, values in shown.lines.items()},
             "chart": _line_chart(shown),
@@ -59,7 +61,29 @@ def content(shown: Exploration) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
+def _ablation(one: Ablation) -> dict[str, Any]:
+    """What changes where something is removed."""
+    return {
+        "said": _texts(one.said),
+        "lines": {name: _numbers(values) for name, values in one.lines.items()},
+        "panels": {
+            str(number): _numbers(change) if isinstance(change, np.ndarray) else change
+            for number, change in one.panels.items()
+        },
+    }
+
+
+def _reached(shown: Exploration, number: int) -> np.ndarray:
+    """Every value that a panel can show, whatever is removed."""
+    changes = [one.panels[number] for one in shown.ablations if number in one.panels]
+    return _finite([shown.panels[number].values, *(np.asarray(c, float) for c in changes if not isinstance(c, str))])
+
+
+def _finite(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([values[np.isfinite(values)].ravel() for values in arrays])
+
+
+def _panel(panel: Panel, reached: np.ndarray) -> dict[str, Any]:
     groups = [group for group in panel.order if group in panel.groups]
     return {
         "values": _numbers(panel.values),
@@ -67,15 +91,14 @@ def _panel(panel: Panel) -> dict[str, Any]:
         "groups": ["", *groups],
         "group": [["", *groups].index(str(group)) for group in panel.groups.ravel()],
         "label": _texts(panel.labels),
-        "chart": _bar_chart(panel, groups),
+        "chart": _bar_chart(panel, groups, reached),
     }
 
 
-def _bar_chart(panel: Panel, groups: list[str]) -> dict[str, Any]:
+def _bar_chart(panel: Panel, groups: list[str], finite: np.ndarray) -> dict[str, Any]:
     """Bars over items with what each shows below it; the scale holds over the whole training, so that growth can be
     seen.
     """
-    finite = panel.values[np.isfinite(panel.values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     base = alt.Chart(alt.NamedData(name="items"), title=panel.title, width="container", height=HEIGHT)
     bars = base.mark_bar().encode(
@@ -94,7 +117,7 @@ def _bar_chart(panel: Panel, groups: list[str]) -> dict[str, Any]:
 def _line_chart(shown: Exploration) -> dict[str, Any]:
     """The numbers along training, and where on it we are."""
     names = list(shown.lines)
-    every = np.concatenate([values[np.isfinite(values)] for values in shown.lines.values()])
+    every = _finite([*shown.lines.values(), *(values for one in shown.ablations for values in one.lines.values())])
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     x = alt.X("step:Q", title="training step", scale=alt.Scale(domain=[shown.steps[0], shown.steps[-1]], nice=False))
     y = alt.Y("value:Q", title=None, scale=alt.Scale(domain=[min(low, 0.0), max(high, 0.0) or 1.0]))

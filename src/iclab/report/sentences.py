@@ -97,14 +97,16 @@ def _others(others: Sequence[Entry], after: bool) -> list[str]:
 
 
 def condition(entry: Entry, facets: Mapping[str, str], most: int = 2 * MOST_PHRASES) -> str:
-    """What the readings have in common in which a statement holds: "need{} ..." or "hold{} except with ..."; nothing
-    where two phrases, with at most so many facets, cannot say it.
+    """What the readings have in common in which a statement holds: "need{} ..." or "hold{} except with ...", "hold{},
+    open with ..."; nothing where two phrases, with at most so many facets, cannot say it.
     """
     readings = [
         (frozenset(filter(None, one["name"].split(","))), one["answer"] == "holds") for one in entry["readings"]
     ]
     said = []
-    for wanted, words in ((True, "need{} {what}"), (False, "hold{} except with {what}")):
+    rest = {one["answer"] for one in entry["readings"]} - {"holds"}
+    others = "hold{}, open with {what}" if rest == {"open"} else "hold{} except with {what}"
+    for wanted, words in ((True, "need{} {what}"), (False, others)):
         inside = [names for names, holds in readings if holds is wanted]
         terms = _cover(inside, [names for names, holds in readings if holds is not wanted])
         length = sum(max(1, len(term)) for term in terms or ())
@@ -146,7 +148,13 @@ def briefly(entry: Entry, facets: Mapping[str, str]) -> str:
     answer, readings = entry["answer"], entry["readings"]
     if answer == Answer.holds_if:
         held = sum(one["answer"] == "holds" for one in readings)
-        said = condition(entry, facets).format("s").removeprefix("needs ").removeprefix("holds ")
+        said = (
+            condition(entry, facets)
+            .format("s")
+            .removeprefix("needs ")
+            .replace("holds except", "not")
+            .removeprefix("holds, ")
+        )
         return said or f"in {held} of {len(readings)} readings"
     if answer == Answer.in_part:
         best = max(

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
 from iclab.authoring import Lab, Prompt, Recipe, squared
-from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.authoring.exploration import (
+    Ablation,
+    Exploration,
+    Panel,
+    arrange,
+    members,
+    moments,
+    truth,
+    uniform,
+    watching,
+)
 from iclab.inference import decode
 from iclab.models.chain_transformer import ChainTransformer, SeparateChainTransformer
 from iclab.papers.chain_of_thought.settings import Settings, inference_world, recipe, step_matrices
 from iclab.worlds.reasoning import Mode, ask
 
 EXAMPLES = 10  # in a prompt: few enough to be seen, enough to outvote the erroneous ones
+REMOVED = {"blind": "the head's attention", "alone": "the steps in between"}
 GROUPS = tuple(f"{pattern} pattern, {step} step" for step in ("same", "other") for pattern in ("same", "other"))
 ABOUT = (
     "Each example is K columns, one per reasoning step, and some take a wrong turn. To answer step k the model looks "
@@ -26,9 +38,24 @@ ABOUT = (
 
 
 def look(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> dict[str, Array]:
-    """CoT inference (Algorithm 2), every step: attention, what is asked, what is answered, what is right.
+    """CoT inference (Algorithm 2), every step: attention, what is asked, what is answered, what is right; and the same
+    without attention (weights of 0), and without the steps in between, every step asked from the first question.
+    """
+    assert prompt.chain is not None
+    found = _reasoned(model, prompt) | {"right@stage": prompt.chain[1:]}
+    blind = _reasoned(jax.tree.map(jnp.zeros_like, model), prompt)
+    alone = _reasoned(model, prompt, fed_back=False)
+    kept = ("asked@stage", "answer@stage", "mass@stage", "share@stage")
+    for name, other in (("blind", blind), ("alone", alone)):
+        found |= {f"{name}_{key}": other[key] for key in kept}
+    return found
 
-    Groups are those of the right question: where an earlier answer was wrong, another pattern was asked for.
+
+def _reasoned(
+    model: ChainTransformer | SeparateChainTransformer, prompt: Prompt, *, fed_back: bool = True
+) -> dict[str, Array]:
+    """Step by step. Groups are those of the right question: where an earlier answer was wrong, another pattern was
+    asked for.
     """
     assert prompt.chain is not None
     answers, found = prompt.chain.at[1:].set(0), []
@@ -44,9 +71,8 @@ def look(model: ChainTransformer | SeparateChainTransformer, prompt: Prompt) -> 
         numbers = {"asked": answers[step - 1], "answer": answer, "mass": mass}
         numbers["share"] = asked.answers[prompt.chain[step]] @ output
         found.append(tokens | {f"{name}@stage": number for name, number in numbers.items()})
-        answers = answers.at[step].set(answer)
-    stacked = {name: jnp.stack([stage[name] for stage in found]) for name in found[0]}
-    return stacked | {"right@stage": prompt.chain[1:]}
+        answers = answers.at[step].set(answer if fed_back else prompt.chain[0])
+    return {name: jnp.stack([stage[name] for stage in found]) for name in found[0]}
 
 
 def explorer(lab: Lab) -> xr.Dataset:
@@ -87,5 +113,16 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         [Panel(*titles, GROUPS, attention, np.broadcast_to(labels, group.shape), groups)],
         {words: arrange(history[name]) for words, name in lines.items()},
         np.vectorize(_said, otypes=[object])(asked, answer, right[:, None, None]),
+        ablations=[
+            Ablation(
+                removed,
+                np.vectorize(_said, otypes=[object])(
+                    *(arrange(history[f"{name}_{key}"]) for key in ("asked", "answer")), right[:, None, None]
+                ),
+                {words: arrange(history[f"{name}_{key}"]) for words, key in lines.items()},
+                {0: uniform(groups, attention)} if name == "blind" else {},
+            )
+            for name, removed in REMOVED.items()
+        ],
         stage=("reasoning step", [f"step {number}" for number in range(1, steps + 1)]),
     )

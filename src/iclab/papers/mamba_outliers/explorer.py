@@ -8,8 +8,19 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from iclab.authoring.exploration import Exploration, Panel, arrange, binary, members, moments, signed, truth, watching
-from iclab.authoring.softmax_explorer import OTHER, SAME, examples
+from iclab.authoring.exploration import (
+    Ablation,
+    Exploration,
+    Panel,
+    arrange,
+    binary,
+    members,
+    moments,
+    signed,
+    truth,
+    watching,
+)
+from iclab.authoring.softmax_explorer import ANSWER, OTHER, SAME, examples
 from iclab.experiments import Lab, Recipe
 from iclab.models.linear_transformer import LinearTransformer
 from iclab.models.mamba import Mamba
@@ -77,5 +88,29 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         Panel(title, axis, "example", groupings, arrange(history[name], "token"), labels, groups)
         for name, (title, axis) in panels.items()
     ]
-    answers = {"answer F": output}, binary(output, target)
-    return Exploration(ABOUT, steps, members(history), names, shown, *answers, switch=("outliers", ("off", "on")))
+    answers = {ANSWER: output}, binary(output, target)
+    return Exploration(
+        ABOUT, steps, members(history), names, shown, *answers, switch=("outliers", ("off", "on")),
+        ablations=_ablations(history, target, groups),
+    )  # fmt: skip
+
+
+def _ablations(history: xr.Dataset, target: np.ndarray, groups: np.ndarray) -> list[Ablation]:
+    """(3) is a sum of gate · score · label over the examples: its factors can be removed one by one."""
+    part, gate, score = (arrange(history[name], "token") for name in ("part", "gate", "score"))
+    label = arrange(history["shown"], "token")
+    there = np.broadcast_to((groups != "")[:, None, None], part.shape)
+    count = np.maximum(there.sum(axis=-1, keepdims=True), 1)
+    even = np.where(there, np.where(there, score, 0.0).sum(axis=-1, keepdims=True) / count, 0.0)
+    found: list[tuple[str, np.ndarray, dict[int, np.ndarray | float | str]]] = [
+        ("the head's attention (scores become their mean)", gate * even * label, {2: even}),
+        ("the gates (all are open)", score * label, {1: 1.0}),
+    ]
+    kept = np.where((groups == OUTLIER)[:, None, None], 0.0, part)
+    changed = [Ablation(name, *_answered(added, target), {0: added, **other}) for name, added, other in found]
+    return [*changed, Ablation("what the outliers add", *_answered(kept, target), {0: OUTLIER})]
+
+
+def _answered(added: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    output = added.sum(axis=-1)
+    return binary(output, target), {ANSWER: output}

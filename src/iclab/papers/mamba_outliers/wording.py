@@ -38,10 +38,9 @@ FIGURE_4_5 = Printed(
 
 printed = {
     "thm2": Printed(
-        "if ... (b) the outlier magnitude κ'_a ∈ [κ_a, Θ(V β p_a⁻¹ κ_a⁻¹ L⁻¹ (1-p_a) ε⁻¹)], (c) α < "
-        "min(1, p_a l_tr / l_ts), and (d) the number of context examples α⁻¹ poly(M_1^κ_a) ≳ l_ts ≳ "
-        "(1-α)⁻¹ log M_1, then for testing prompt P' defined by Definition 2, the trained model "
-        "satisfies L^{0-1} ≤ ε.",
+        "... if (a) the outlier pattern belongs to (11), (b) the outlier magnitude κ_a' ∈ [κ_a, Θ(V β p_a⁻¹ κ_a⁻¹ L⁻¹ "
+        "(1-p_a) ε⁻¹)], (c) α < min(1, p_a l_tr / l_ts), and (d) the number of context examples (12), then for testing "
+        "prompt P' defined by Definition 2, the trained model satisfies [0-1 loss] ≤ ε.",
         "Theorem 2, (11) to (13)",
     ),
     "thm3": Printed(
@@ -50,7 +49,7 @@ printed = {
     ),
     "thm4": Printed(
         "if (a) in Theorem 2, ... (c) α ∈ [0, 1/2), and (d) the number of context examples l_ts ≳ "
-        "max{Θ((1-α)⁻¹), Θ((1/2-α)⁻² α)} log M_1, then the trained model satisfies L^{0-1} ≤ ε",
+        "max{Θ((1-α)⁻¹), Θ((1/2-α)⁻² α)} log M_1, then the trained model satisfies [0-1 loss] ≤ ε",
         "Theorem 4, (17) and (18)",
     ),
     "fig1a": FIGURE_1,

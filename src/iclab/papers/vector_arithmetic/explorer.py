@@ -10,7 +10,17 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from iclab.authoring.exploration import Exploration, Panel, arrange, members, moments, truth, watching
+from iclab.authoring.exploration import (
+    Ablation,
+    Exploration,
+    Panel,
+    arrange,
+    members,
+    moments,
+    truth,
+    uniform,
+    watching,
+)
 from iclab.experiments import Lab
 from iclab.losses import cross_entropy
 from iclab.models.residual_transformer import ResidualTransformer
@@ -23,25 +33,38 @@ ABOUT = (
     "labels into a task vector h_0 that points along the high-level concept a of the demonstrations; h_0 plus the "
     "query word is the answer."
 )
+COSINE, RIGHT = "cosine of h₀ with the task's a", "probability of the right answer"
 TASK, REST, WORD, LABEL = "the task's concept", "another concept", "word", "label"
 
 
 def look(model: ResidualTransformer, prompt: Prompt) -> dict[str, Array]:
-    """Attention over the tokens, cosines of h_0 with every a and b, the probability of the right answer, the answer."""
+    """Attention over the tokens, cosines of h_0 with every a and b, the probability of the right answer, the answer;
+    the last two also without attention (W_Q = 0) and without h_0.
+    """
     assert prompt.answers is not None
     output, trace = model(prompt)
     count = prompt.atoms.shape[1] // 2
     scores = prompt.answers @ output
-    return {
-        "attention@token": trace.attention,
-        "present@token": prompt.present[:-1],
-        "cosine@direction": prompt.dictionary[: 2 * count] @ trace.task_vector,
-        "task": prompt.pattern[-1],
-        "cos_task": prompt.dictionary[prompt.pattern[-1]] @ trace.task_vector,
-        "probability": jax.nn.softmax(scores)[prompt.target],
-        "answer": jnp.argmax(scores),
-        "target": prompt.target,
-    }
+    nothing = jnp.zeros_like(model.query_weights)
+    blind = prompt.answers @ ResidualTransformer(nothing, nothing, model.value_weights)(prompt)[0]
+    alone = prompt.answers @ (output - trace.task_vector)
+    without = {"blind": blind, "alone": alone}
+    answers = {f"{name}_answer": jnp.argmax(found) for name, found in without.items()}
+    shares = {f"{name}_probability": jax.nn.softmax(found)[prompt.target] for name, found in without.items()}
+    return (
+        answers
+        | shares
+        | {
+            "attention@token": trace.attention,
+            "present@token": prompt.present[:-1],
+            "cosine@direction": prompt.dictionary[: 2 * count] @ trace.task_vector,
+            "task": prompt.pattern[-1],
+            "cos_task": prompt.dictionary[prompt.pattern[-1]] @ trace.task_vector,
+            "probability": jax.nn.softmax(scores)[prompt.target],
+            "answer": jnp.argmax(scores),
+            "target": prompt.target,
+        }
+    )
 
 
 WATCH = watching(look)
@@ -62,7 +85,30 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
     places = np.array([f"{'xy'[number % 2]}{1 + number // 2}" for number in range(tokens)], object)
     directions = np.array([f"{letter}{number}" for letter in "ab" for number in range(1, count + 1)], object)
     own = np.arange(2 * count) % count == task[..., None]
-    answer = arrange(history["answer"])
+    attention, shown = arrange(history["attention"], "token"), np.where(present > 0, kinds, "").astype(object)
+    return Exploration(
+        ABOUT, [int(step) for step in history["step"].values], members(history),
+        [f"{number}: answer {entry(value, count)}" for number, value in enumerate(target[0, 0], 1)],
+        [
+            Panel("Attention of the query word on each token", "attention", "token", (LABEL, WORD),
+                  attention, np.broadcast_to(places, present.shape), shown),
+            Panel("The task vector h₀", "cosine with h₀", "direction", (TASK, REST),
+                  arrange(history["cosine"], "direction"), np.broadcast_to(directions, own.shape),
+                  np.where(own, TASK, REST).astype(object)),
+        ],
+        {COSINE: arrange(history["cos_task"]), RIGHT: arrange(history["probability"])},
+        _said(arrange(history["answer"]), target, count),
+        ablations=[
+            Ablation("the head's attention", _said(arrange(history["blind_answer"]), target, count),
+                     {RIGHT: arrange(history["blind_probability"])}, {0: uniform(shown, attention)}),
+            Ablation("the task vector", _said(arrange(history["alone_answer"]), target, count),
+                     {RIGHT: arrange(history["alone_probability"])}, {1: 0.0}),
+        ],
+    )  # fmt: skip
+
+
+def _said(answer: np.ndarray, target: np.ndarray, count: int) -> np.ndarray:
+    """Answers in words; `answer` on five axes, `target` on switch × stage × prompt."""
     right = np.broadcast_to(target[:, None, None], answer.shape)
     words = [
         f"answers {entry(found, count)}, right is {entry(wanted, count)}: {'correct' if found == wanted else 'wrong'}"
@@ -70,21 +116,7 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         else "diverged"
         for found, wanted in zip(answer.ravel(), right.ravel(), strict=True)
     ]
-    return Exploration(
-        ABOUT, [int(step) for step in history["step"].values], members(history),
-        [f"{number}: answer {entry(value, count)}" for number, value in enumerate(target[0, 0], 1)],
-        [
-            Panel("Attention of the query word on each token", "attention", "token", (LABEL, WORD),
-                  arrange(history["attention"], "token"), np.broadcast_to(places, present.shape),
-                  np.where(present > 0, kinds, "").astype(object)),
-            Panel("The task vector h₀", "cosine with h₀", "direction", (TASK, REST),
-                  arrange(history["cosine"], "direction"), np.broadcast_to(directions, own.shape),
-                  np.where(own, TASK, REST).astype(object)),
-        ],
-        {"cosine of h₀ with the task's a": arrange(history["cos_task"]),
-         "probability of the right answer": arrange(history["probability"])},
-        np.array(words, object).reshape(answer.shape),
-    )  # fmt: skip
+    return np.array(words, object).reshape(answer.shape)
 
 
 def entry(number: float, concepts: int) -> str:

@@ -91,7 +91,7 @@ unstated = (
     Unstated("test_matching_fraction", Between(0.6, 1.0), "α'", "0.4 to 1 in nonlinear-icl"),
     Unstated("train_length", (10, 20, 40), "l_tr", "20 in nonlinear-icl"),
     Unstated("test_length", (10, 20, 40), "l_ts", "up to 40 in nonlinear-icl"),
-    Unstated("neurons", (100, 300, 1000), "m", "Lemma 7 asks for it to be large; common practice"),
+    Unstated("neurons", (100, 300, 500), "m", "Lemma 7 asks for it to be large; common practice"),
     Unstated("batch", (64, 128, 256), "B", "common practice"),
     Unstated("initial_scale", Between(0.02, 0.09, log=True), "δ", "the training algorithm says δ in (0, 0.1)"),
     Unstated("step_size", Between(0.5, 2.0, log=True), "η", "the theorems ask for η <= 1"),

@@ -101,7 +101,7 @@ def check(s: Settings) -> None:
 
 
 unstated = (
-    Unstated("neurons", (100, 300, 1000), "m", "Theorem 3.3 asks for M1² log M1 = 65 or more"),
+    Unstated("neurons", (100, 300, 500), "m", "Theorem 3.3 asks for M1² log M1 = 65 or more; more cost more"),
     Unstated("initial_scale", Between(0.05, 0.2, log=True), "δ", "Section 2.3 says δ in (0, 0.2]"),
     Unstated("step_size", Between(0.5, 2.0, log=True), "η", "the theorems ask for η <= 1, the figures for nothing"),
     Unstated("batch", (64, 128, 256), "B", "common practice"),

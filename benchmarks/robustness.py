@@ -22,9 +22,9 @@ RECORD = HERE.parent / "src" / "iclab" / "data" / "robustness.json"
 MOST = 10  # most fragile and most robust statements that are named
 HEAD = """# How robust the answers are
 
-`iclab robust` at so many points of what the papers do not state (`python benchmarks/robustness.py` writes this page). The
-share is that of the points at which a statement holds, with Wilson's 95 % interval;
-[how answers are decided](../docs/verdicts.md#how-robust-is-an-answer) says how points are drawn and what "decides" means.
+`iclab robust` at so many points of what the papers do not state; `python benchmarks/robustness.py` writes this page.
+The share is that of the points at which a statement holds, with Wilson's 95 % interval. How points are drawn, and what
+"decides" means: [how answers are decided](../docs/verdicts.md#how-robust-is-an-answer).
 """
 
 

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from iclab.report.figures import picture
 from iclab.report.formats import number, plain
 
-
 WIDTH = 96  # signs of a line that is shown
 
 

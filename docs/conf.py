@@ -21,9 +21,14 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#7cc5ef"},
 }
 
-extensions = ["myst_parser", "mathematics", "generated", "offline"]
+extensions = ["myst_nb", "mathematics", "generated", "offline"]  # myst_nb brings myst_parser
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
+nb_execution_mode = "force"  # notebooks are executed by every build, in a folder of their own
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 html_math_renderer = "mathml"
 exclude_patterns = ["extensions", "_*"]
 add_module_names = False

@@ -4,6 +4,7 @@
     pycon      a doctest: what it prints must be what is printed there
     console    commands after `$ `; each must succeed, and print what stands below it (`...` stands for anything)
     text, toml shown, not code
+    code-cell  in a notebook, which the build of the site executes
 
 A page's blocks share one namespace and one empty folder. A block that cannot be executed has a comment right before it,
 `<!-- not executed: reason -->`. Anything else, an indented block too, is refused: nothing goes unexecuted silently.
@@ -34,6 +35,7 @@ from markdown_it import MarkdownIt
 EXECUTED = ("python", "pycon", "console")
 SHOWN = ("text", "toml")
 DIRECTIVES = ("{toctree}", "{include}")
+CELL, NOTEBOOK = "{code-cell}", "---\nfile_format: mystnb\n"  # a notebook is executed by the build of the site
 OPT_OUT = re.compile(r"<!-- not executed: (.+) -->\s*")
 FILE = re.compile(r"# ([\w-]+\.py)\n")
 SHOW_STATUS = ' || echo "status $?"'
@@ -70,8 +72,9 @@ def blocks(page: Path) -> Iterator[Block]:
 def refused(page: Path) -> list[str]:
     """What is wrong with the blocks of a page, in sentences."""
     wrong = []
+    cells = (CELL,) if page.read_text().startswith(NOTEBOOK) else ()
     for block in blocks(page):
-        if block.language not in (*EXECUTED, *SHOWN, *DIRECTIVES):
+        if block.language not in (*EXECUTED, *SHOWN, *DIRECTIVES, *cells):
             wrong.append(
                 f"{block.place}: {block.language or 'no language'!r} is not executed; use {', '.join(EXECUTED)} "
                 "or text."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
@@ -13,6 +14,8 @@ from matplotlib.figure import Figure
 
 from iclab.report.figures import picture
 from iclab.report.formats import number, plain
+
+WIDTH = 96  # signs of a line that is shown
 
 
 class Hypotheses(TypedDict):
@@ -88,10 +91,11 @@ class Entry(TypedDict):
 
 
 class Words(str):
-    """Text that a notebook and a prompt show as it is."""
+    """Text that a notebook and a prompt show as it reads, in lines that fit."""
 
     def __repr__(self) -> str:
-        return str(self)
+        lines = self.splitlines()
+        return "\n".join(textwrap.fill(line, WIDTH, subsequent_indent="    ", break_on_hyphens=False) for line in lines)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -478,9 +478,9 @@ def test_two_models_stand_side_by_side_on_one_prompt(page):
     explorer = page.locator(".explorer[data-paper=mamba-outliers]")
     explorer.scroll_into_view_if_needed()
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-ready]")
-    explorer.locator("[data-what=beside]").select_option("2")
-    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"beside\":2']")
-    assert explorer.locator(".model-name").all_inner_texts() == ["Mamba, seed 0", "linear Transformer, seed 0"]
+    explorer.locator("[data-what=beside]").select_option("4")
+    page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"beside\":4']")
+    assert explorer.locator(".model-name").all_inner_texts() == ["Mamba, seed 0", "softmax Transformer, seed 0"]
     assert explorer.locator(".chart svg").count() == 8
     right = [words.split("right is")[1].split(":")[0] for words in explorer.locator(".answer").all_inner_texts()]
     assert right[0] == right[1]

@@ -25,6 +25,8 @@ PROMPTS = 4
 MOMENTS = 24
 AXES = ("switch", "member", "step", "stage", "prompt")
 
+MEAN = "mean"  # attention that does not choose: the same on every item that is there
+
 Look = Callable[[Any, Prompt], Mapping[str, Array]]
 """`look(model, prompt)` -> named arrays, "attention@token" with its axes named."""
 
@@ -74,7 +76,8 @@ class Panel:
 @dataclasses.dataclass(frozen=True)
 class Ablation:
     """The same with something removed: `name` says what. `lines` and `said` replace those of the exploration; `panels`
-    says by number which panels change, to other values, to one number, or by the loss of a group, which is named.
+    says by number which panels change: to other values, to one number, to their `MEAN` over the items, or by the loss
+    of a group, which is named.
     """
 
     name: str
@@ -99,13 +102,6 @@ class Exploration:
     switch: tuple[str, Sequence[str]] | None = None
     stage: tuple[str, Sequence[str]] | None = None
     ablations: Sequence[Ablation] = ()
-
-
-def uniform(groups: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Attention that does not choose: the same on every item that is there."""
-    there = (groups != "").astype(float)
-    even = there / np.maximum(there.sum(axis=-1, keepdims=True), 1)
-    return np.broadcast_to(even[:, None, None], like.shape)
 
 
 def arrange(values: xr.DataArray, *more: str) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from iclab.authoring.exploration import Ablation, Exploration, Panel, arrange, binary, members, signed, truth, uniform
+from iclab.authoring.exploration import MEAN, Ablation, Exploration, Panel, arrange, binary, members, signed, truth
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.prompts import Prompt
 
@@ -72,13 +72,13 @@ def explore(history: xr.Dataset, about: str, switch: tuple[str, tuple[str, ...]]
                   groups)
         ],
         {POOLED: pooled, ANSWER: output}, binary(output, target), switch=switch,
-        ablations=[_without(history, name, target, uniform(groups, attention), pooled) for name in REMOVED],
+        ablations=[_without(history, name, target, pooled) for name in REMOVED],
     )  # fmt: skip
 
 
-def _without(history: xr.Dataset, name: str, target: np.ndarray, even: np.ndarray, pooled: np.ndarray) -> Ablation:
+def _without(history: xr.Dataset, name: str, target: np.ndarray, pooled: np.ndarray) -> Ablation:
     """The answer without the head's attention, or without half of the neurons, which leaves attention as it is."""
     output = arrange(history[f"{name}_output"])
     blind = name == "blind"
     lines = {POOLED: arrange(history["blind_pooled"]) if blind else pooled, ANSWER: output}
-    return Ablation(REMOVED[name], binary(output, target), lines, {0: even} if blind else {})
+    return Ablation(REMOVED[name], binary(output, target), lines, {0: MEAN} if blind else {})

@@ -22,9 +22,14 @@
       if (typeof change === "string") return group === change ? 0 : panel.values[at];
       return (change ?? panel.values)[at];
     };
+    const mean = (panel, first, truth) => {
+      const there = Array.from({ length: panel.items }, (_, item) => item).filter((item) => panel.groups[panel.group[truth + item]] !== "");
+      return there.reduce((sum, item) => sum + panel.values[first + item], 0) / there.length;
+    };
     const items = (number, c) => {
-      const panel = data.panels[number], change = removed(c)?.panels[number];
+      const panel = data.panels[number], asked = removed(c)?.panels[number];
       const first = place(c) * panel.items, truth = ((c.at * stages + c.stage) * prompts + c.prompt) * panel.items;
+      const change = asked === "mean" ? mean(panel, first, truth) : asked;
       return Array.from({ length: panel.items }, (_, item) => {
         const label = text(panel.label, truth + item), group = panel.groups[panel.group[truth + item]];
         return { item: `${String(item + 1).padStart(3, "0")}|${label}`, name: `${item + 1} (${label})`, value: value(panel, change, group, first + item), group };

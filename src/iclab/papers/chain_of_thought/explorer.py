@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from iclab.authoring import Lab, Prompt, Recipe, squared
 from iclab.authoring.exploration import (
+    MEAN,
     Ablation,
     Exploration,
     Panel,
@@ -19,7 +20,6 @@ from iclab.authoring.exploration import (
     members,
     moments,
     truth,
-    uniform,
     watching,
 )
 from iclab.inference import decode
@@ -120,7 +120,7 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
                     *(arrange(history[f"{name}_{key}"]) for key in ("asked", "answer")), right[:, None, None]
                 ),
                 {words: arrange(history[f"{name}_{key}"]) for words, key in lines.items()},
-                {0: uniform(groups, attention)} if name == "blind" else {},
+                {0: MEAN} if name == "blind" else {},
             )
             for name, removed in REMOVED.items()
         ],

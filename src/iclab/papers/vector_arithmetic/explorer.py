@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from iclab.authoring.exploration import (
+    MEAN,
     Ablation,
     Exploration,
     Panel,
@@ -18,7 +19,6 @@ from iclab.authoring.exploration import (
     members,
     moments,
     truth,
-    uniform,
     watching,
 )
 from iclab.experiments import Lab
@@ -100,7 +100,7 @@ def explore(history: xr.Dataset, settings: Settings) -> Exploration:
         _said(arrange(history["answer"]), target, count),
         ablations=[
             Ablation("the head's attention", _said(arrange(history["blind_answer"]), target, count),
-                     {RIGHT: arrange(history["blind_probability"])}, {0: uniform(shown, attention)}),
+                     {RIGHT: arrange(history["blind_probability"])}, {0: MEAN}),
             Ablation("the task vector", _said(arrange(history["alone_answer"]), target, count),
                      {RIGHT: arrange(history["alone_probability"])}, {1: 0.0}),
         ],

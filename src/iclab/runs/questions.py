@@ -52,7 +52,8 @@ def questions(
 ) -> list[Question]:
     """What these ids ask, paper by paper."""
     shelf, names = library(ids)
-    chosen = {statement.paper for statement in select(names, papers=shelf.papers)}
+    plain = [name.partition("[")[0] for name in names]  # readings may be called otherwise where settings go together
+    chosen = {statement.paper for statement in select(plain, papers=shelf.papers)}
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     given = _given(over)
@@ -66,10 +67,10 @@ def questions(
     found = []
     for paper in papers:
         require(paper.unit == "seed", f"{paper.id} asks a given model; nothing is trained that settings could change.")
-        own = override(settings_of(paper, profile), changes)
-        mine = fewer_prompts(own) | changes
+        mine = fewer_prompts(override(settings_of(paper, profile), changes)) | changes
         tied = _together(paper, override(settings_of(paper, profile), mine))
-        statements = {s.name: s for s in select(names, {paper.id: tied}, papers=shelf.papers) if s.paper == paper.id}
+        own = [name for name in names if name.partition("[")[0].partition("/")[0] == paper.id]
+        statements = {s.name: s for s in select(own, {paper.id: tied}, papers=shelf.papers)}
         limit = float("inf") if everything else limit_here()
         asked, without = {}, {}
         for name, statement in statements.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import html
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
+from iclab.drawing import finish
 from iclab.errors import InputError, nearest, require
-from iclab.report.robustness import pictures, render
+from iclab.report.robustness import figure, pictures, render
 from iclab.robustness import Robustness
 from iclab.runs.contents import as_json, checked, from_bytes, is_file, to_bytes
 from iclab.runs.manifest import read_manifest
@@ -33,6 +37,23 @@ class Robust:
         ids = {one.id: one for one in self.statements} | {one.id.partition("/")[2]: one for one in self.statements}
         require(name in ids, f"no statement is called {name!r} here. {nearest(name, ids)}")
         return ids[name]
+
+    def __repr__(self) -> str:
+        return f"Robust({str(self.directory)!r}: {', '.join(one.id for one in self.statements)})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a line per statement."""
+        rows = "".join(
+            f"<tr><td>{html.escape(one.id)}</td><td>{html.escape(one.words)}</td>"
+            f"<td>{html.escape(str(one.change or ''))}</td></tr>"
+            for one in self.statements
+        )
+        head = "<tr><th>statement</th><th>over plausible settings</th><th>smallest change of our own choice</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+    def plot(self, name: str) -> Figure:
+        """The specification curve of a statement."""
+        return finish(figure(self[name]))
 
     def write(self, store: Store) -> None:
         """Summary, table, data, figures and page."""

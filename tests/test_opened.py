@@ -1,6 +1,7 @@
 """A run that is opened: its table, its statements with figure, data and reasons, its trained models."""
 
 import html
+import json
 import shutil
 
 import equinox as eqx
@@ -133,6 +134,23 @@ def test_a_model_that_was_changed_is_not_loaded(run, tmp_path):
 def test_a_file_that_is_no_model_is_refused(tmp_path, content):
     (tmp_path / "model.npz").write_bytes(content)
     with pytest.raises(InputError, match=r"cannot be read; a model of iclab is an \.npz file"):
+        load_model(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "kind", ["iclab.models.nowhere:Mamba", "iclab.models.mamba:jax", "iclab.worlds.outliers:require"]
+)
+def test_a_file_names_models_and_worlds_of_iclab_and_nothing_else(tmp_path, kind):
+    told = json.dumps({"model": {"class": kind, "fields": {}}})
+    np.savez(tmp_path / "model.npz", how_it_is_made=np.array(told))
+    with pytest.raises(InputError, match="is damaged: what it says of its model cannot be read"):
+        load_model(tmp_path / "model.npz")
+
+
+def test_a_file_names_no_class_of_another_package(tmp_path):
+    told = json.dumps({"model": {"class": "subprocess:Popen", "fields": {}}})
+    np.savez(tmp_path / "model.npz", how_it_is_made=np.array(told))
+    with pytest.raises(InputError, match="made by Popen, which is no class of iclab"):
         load_model(tmp_path / "model.npz")
 
 

@@ -106,7 +106,7 @@ class Saved:
         )
         try:
             return self._made(json.loads(str(told))[what])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, ImportError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{self.path} is damaged: what it says of its {what} cannot be read.") from error

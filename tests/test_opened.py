@@ -74,7 +74,7 @@ def test_why_names_rules_intervals_controls_hypotheses_readings_and_what_is_unst
     known = entry["readings"][0]["hypotheses"]
     assert "  untrained: " in told and f"hypotheses: {known['met']} of {known['of']} met" in told
     assert (
-        "- test_outlier_magnitude (plausible: " in told
+        "- test_outlier_magnitude, κ_a' (plausible: " in told
         and "iclab reproduce mamba-outliers/thm2 --profile smoke" in told
     )
 

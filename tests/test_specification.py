@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import iclab
 from iclab.errors import InputError
 from iclab.papers import PAPERS
 from iclab.runs.options import override
+from iclab.runs.robust_results import recorded
 from iclab.settings import value_of
 from iclab.specification import BLOCK, DEFAULT, READING, Share, design, edges, influences, smallest_change
 from iclab.statistics import wilson
@@ -204,10 +206,31 @@ def test_a_curve_of_a_users_file_names_the_setting_that_decides(curve):
     assert "η" in (curve.directory / "index.html").read_text()
 
 
-def test_our_own_choice_has_the_numbers_of_reproduce(curve, file):
-    run = iclab.reproduce(str(file), seeds=3, out=file.with_name("run"))
+def test_our_own_choice_has_the_numbers_of_reproduce_and_stands_beside_the_answer(curve, file):
+    run = iclab.reproduce(str(file), seeds=3, out=file.with_name("run"), robustness=curve.directory)
     (part,) = run.statements[0]["readings"][0]["parts"]
     assert float(curve["learns"].data["measured"].isel(point=0, part=0)) == part["measured"]
+    assert run.statements[0]["robustness"]["words"] == curve["learns"].words
+    page = (run.directory / "index.html").read_text()
+    assert "plausible settings" in page and "robust:left_open/learns" in page  # the line, and the curve
+    assert iclab.open_run(run.directory).statements[0]["robustness"]["points"] == 12
+
+
+def test_a_folder_that_is_no_curve_is_refused(curve, file, tmp_path):
+    with pytest.raises(InputError, match="is not a run"):
+        iclab.open_robust(tmp_path)
+    damaged = tmp_path / "damaged"
+    shutil.copytree(curve.directory, damaged)
+    (damaged / "data/left_open/learns.nc").write_bytes(b"something else")
+    with pytest.raises(InputError, match=r"the data of left_open/learns in .* are damaged"):
+        iclab.open_robust(damaged)
+
+
+def test_what_is_recorded_is_about_statements_that_there_are():
+    known = {statement.id for paper in PAPERS.values() for statement in paper.statements(paper.settings["quick"])}
+    assert set(recorded()) <= known
+    for one in recorded().values():
+        assert 0 <= one["low"] <= one["share"] <= one["high"] <= 1 and one["words"].startswith("holds in")
 
 
 def points_in(folder):

@@ -44,8 +44,17 @@
   // One model's charts and its answer.
   const side = (root, data) => {
     const read = reader(data), places = [...root.querySelectorAll(".chart")];
-    let views = null;
-    const embed = async () => Promise.all([...data.panels.map((panel) => panel.chart), data.lines.chart].map(async (chart, number) => {
+    let views = null, drawn = 0;
+    // A scale holds over the whole training, so that growth can be seen; what is removed may need another one.
+    const scaled = (chart, number, ablation) => {
+      const change = data.ablations[ablation - 1]?.panels[number];
+      if (!Array.isArray(change)) return chart;
+      const spec = structuredClone(chart), reach = change.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
+      spec.encoding.y.scale.domain = reach[0] < reach[1] ? reach : [0, 1];
+      return spec;
+    };
+    const embed = async (ablation) => Promise.all([...data.panels.map((panel) => panel.chart), data.lines.chart].map(async (whole, number) => {
+      const chart = scaled(whole, number, ablation);
       const width = places[number].clientWidth, legend = { ...chart.config.legend, columns: width < 480 ? 1 : 2 };
       const config = { ...chart.config, legend, title: { ...chart.config.title, limit: width } };
       return (await charts()(places[number], { ...chart, config }, { actions: false, renderer: "svg", ast: true })).view;
@@ -53,7 +62,10 @@
     const answer = root.querySelector(".answer"), whole = root.querySelector(".whole"), name = root.querySelector(".model-name");
     return async (c, named) => {
       root.hidden = false;
-      views ??= await embed();
+      if (!views || drawn !== c.ablation) {
+        drawn = c.ablation;
+        views = await embed(c.ablation);
+      }
       const lines = read.along(c);
       name.hidden = !named;
       name.textContent = data.members[c.member];

@@ -50,7 +50,7 @@ def content(shown: Exploration) -> Markup:
         "members": list(shown.members),
         "said": _texts(shown.said),
         "shape": list(shown.said.shape),
-        "panels": [_panel(panel, _reached(shown, number)) for number, panel in enumerate(shown.panels)],
+        "panels": [_panel(panel) for panel in shown.panels],
         "ablations": [_ablation(one) for one in shown.ablations],
         "lines": {
             "values": {name: _numbers(values) for name, values in shown.lines.items()},
@@ -73,17 +73,11 @@ def _ablation(one: Ablation) -> dict[str, Any]:
     }
 
 
-def _reached(shown: Exploration, number: int) -> np.ndarray:
-    """Every value that a panel can show, whatever is removed."""
-    changes = [one.panels[number] for one in shown.ablations if number in one.panels]
-    return _finite([shown.panels[number].values, *(np.asarray(c, float) for c in changes if not isinstance(c, str))])
-
-
 def _finite(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([values[np.isfinite(values)].ravel() for values in arrays])
 
 
-def _panel(panel: Panel, reached: np.ndarray) -> dict[str, Any]:
+def _panel(panel: Panel) -> dict[str, Any]:
     groups = [group for group in panel.order if group in panel.groups]
     return {
         "values": _numbers(panel.values),
@@ -91,7 +85,7 @@ def _panel(panel: Panel, reached: np.ndarray) -> dict[str, Any]:
         "groups": ["", *groups],
         "group": [["", *groups].index(str(group)) for group in panel.groups.ravel()],
         "label": _texts(panel.labels),
-        "chart": _bar_chart(panel, groups, reached),
+        "chart": _bar_chart(panel, groups, _finite([panel.values])),
     }
 
 

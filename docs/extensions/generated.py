@@ -25,6 +25,7 @@ from iclab.report.mathematics import inline
 from iclab.settings import is_group, names_of, replaced, value_of
 from iclab.skeletons import text_of
 from iclab.statements import Part, Reading, Statement
+from iclab.unstated import Unstated, shown
 
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"^<!-- generated: (\w+) ?(\S*) -->$", re.MULTILINE)

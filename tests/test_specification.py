@@ -14,11 +14,14 @@ import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import iclab
 from iclab.errors import InputError
 from iclab.papers import PAPERS
 from iclab.runs.options import override
+from iclab.runs.points import Piece
+from iclab.runs.questions import points_of, questions
 from iclab.runs.robust_results import recorded
 from iclab.settings import value_of
 from iclab.specification import BLOCK, DEFAULT, READING, Share, design, edges, influences, smallest_change
@@ -274,6 +277,14 @@ def test_workers_say_the_same(curve, file):
 def test_bad_input_is_answered_in_one_sentence(words, complaint, file, command):
     status, _, said = command("robust", str(file), *words)
     assert status == 2 and complaint in said and said.count("\n") <= 3
+
+
+def test_settings_that_go_along_do_so_where_they_are_not_varied():
+    (one,) = questions(("mamba-outliers/fig1a",), ("steps",), 2, False, "smoke", {}, Console(quiet=True))
+    piece = Piece("mamba-outliers", "", "smoke", one.changes, points_of(one, 2, ())[-1], one.asked, 2)
+    named = {s.name: s for s in one.paper.statements(piece.settings)}["fig1a"]
+    assert piece.settings.large_outlier_magnitude == piece.settings.test_outlier_magnitude == 2
+    assert set(one.asked["fig1a"][0]) <= {reading.name for reading in named.readings}
 
 
 def test_a_range_that_no_theorem_allows_is_refused(command):

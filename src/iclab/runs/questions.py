@@ -67,14 +67,15 @@ def questions(
     found = []
     for paper in papers:
         require(paper.unit == "seed", f"{paper.id} asks a given model; nothing is trained that settings could change.")
-        mine = fewer_prompts(override(settings_of(paper, profile), changes)) | changes
-        tied = _together(paper, override(settings_of(paper, profile), mine))
+        set_so = override(settings_of(paper, profile), changes)
+        mine = _together(paper, set_so) | fewer_prompts(set_so) | changes
+        settings = override(settings_of(paper, profile), mine)
         own = [name for name in names if name.partition("[")[0].partition("/")[0] == paper.id]
-        statements = {s.name: s for s in select(own, {paper.id: tied}, papers=shelf.papers)}
+        statements = {s.name: s for s in select(own, {paper.id: settings}, papers=shelf.papers)}
         limit = float("inf") if everything else limit_here()
         asked, without = {}, {}
         for name, statement in statements.items():
-            readings, parts, left = affordable(paper, tied, statement, seeds, limit)
+            readings, parts, left = affordable(paper, settings, statement, seeds, limit)
             if readings:
                 asked[name], without[name] = (readings, parts), left
             else:
@@ -82,17 +83,16 @@ def questions(
                 console.print(f"{statement.id} {words}.", markup=False, highlight=False)
         if asked:
             kept = [_kept(statements[name], *asked[name]) for name in asked]
-            dimensions, hard = _dimensions(paper, tied, kept, given)
+            dimensions, hard = _dimensions(paper, settings, kept, given)
             text = shelf.texts.get(paper.id, "")
-            found.append(Question(paper, text, mine, tied, statements, asked, without, dimensions, hard))
+            found.append(Question(paper, text, mine, settings, statements, asked, without, dimensions, hard))
     require(bool(found), "nothing is left to ask.")
     return found
 
 
-def _together(paper: Paper, settings: Any) -> Any:
-    """The settings with those that go along with another one at its value."""
-    tied = {name: value_of(settings, one.setting) for one in _declared(paper) for name in one.along}
-    return override(settings, texts(tied))
+def _together(paper: Paper, settings: Any) -> dict[str, str]:
+    """Changes after which settings that go along with another one have its value."""
+    return texts({name: value_of(settings, one.setting) for one in _declared(paper) for name in one.along})
 
 
 def _declared(paper: Paper) -> list[Unstated]:
@@ -107,9 +107,9 @@ def _kept(statement: Statement, readings: Sequence[str], parts: Sequence[str]) -
     )
 
 
-def _given(over: Sequence[str]) -> dict[str, Between | tuple[str, ...] | None]:
-    """`--over`: names of settings, with a range (low:high) or values (v1/v2) of one's own where they are given."""
-    found: dict[str, Between | tuple[str, ...] | None] = {}
+def _given(over: Sequence[str]) -> dict[str, Between | None]:
+    """`--over`: names of settings, with a range of one's own (low:high) where it is given."""
+    found: dict[str, Between | None] = {}
     for name in (word.strip() for words in over for word in words.split(",")):
         setting, sign, text = name.partition("=")
         require(bool(setting), "--over: write it as name,name or name=low:high.")
@@ -143,8 +143,7 @@ def _dimensions(
     found, hard = [], set()
     for one in chosen:
         taken = value_of(settings, one.setting)
-        others = [value for value in one.others(taken) if value != taken]
-        for value in others:
+        for value in one.others(taken):
             changes = {name: value for name in (one.setting, *one.along)}
             try:
                 override(settings, texts(changes))
@@ -200,11 +199,11 @@ def _require_met(one: Question, name: str, points: Sequence[Point]) -> None:
     if own is None:
         return
     unmet: dict[str, int] = {}
-    for point in points:
+    drawn = [point for point in points if not point.alone]
+    for point in drawn:
         there = one.paper.theorem(theorem, override(one.settings, texts(point.changes)))
         for condition in there.conditions if there else ():
             unmet[condition.name] = unmet.get(condition.name, 0) + (not condition.satisfied)
-    drawn = [point for point in points if not point.alone]
     for condition in own.conditions:
         require(
             not condition.satisfied or unmet.get(condition.name, 0) < len(drawn),

@@ -22,7 +22,7 @@ def kernel_is_here() -> bool:
 def bar_in_html(done: float, left: str, what: str) -> str:
     """How far a run is.
 
-    >>> bar_in_html(0.5, "about 3 s left", "training <1>")[-77:]
+    >>> bar_in_html(0.5, "about 3 s left", "training <1>")[-81:]
     '<span style="opacity: 0.7">50 %, about 3 s left · training &lt;1&gt;</span></div>'
     """
     told = f"{100 * done:.0f} %{f', {left}' if left else ''} · {what}"

@@ -101,6 +101,8 @@ def test_settings_that_need_programs_of_their_own_change_by_blocks():
     for point in drawn:
         blocks[point.block].add(point.changes["width"])
     assert len(blocks) == 32 // BLOCK and all(len(widths) == 1 for widths in blocks.values())
+    read = {block: {point.pick(2) for point in drawn if point.block == block} for block in blocks}
+    assert all(len(picked) == 2 for picked in read.values())  # readings do not go with the blocks
     assert len({point.changes["rate"] for point in drawn}) > 16
 
 

@@ -91,8 +91,8 @@ def design(
     slow = _sequence(len(dimensions), blocks, seed=1)
     drawn: list[Point] = []
     refused: InputError | None = None
-    for number, shares in enumerate(_sequence(len(dimensions) + 1, TRIES * count, seed=0)):
-        block = number % blocks
+    for shares in _sequence(len(dimensions) + 1, TRIES * count, seed=0):
+        block = min(len(drawn) // BLOCK, blocks - 1)  # neighbours of the sequence, which differ in all that is easy
         values = {
             one.setting: one.value(float(by_block if one.setting in hard else share), taken[one.setting])
             for one, share, by_block in zip(dimensions, shares[1:], slow[block], strict=True)

@@ -25,6 +25,7 @@ from iclab.tallies import Answer
 
 COLOURS = {Answer.holds: "#009E73", Answer.in_part: "#E69F00", Answer.open: "#555555"}
 OTHERS = "#D55E00"
+MOST_NAMED = 4  # values of a setting that are named beside its row
 MOST_ROWS = 9  # settings below the curve, those that explain most first
 
 
@@ -103,6 +104,7 @@ def _choices(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping
     for row, name in enumerate(rows):
         heights, ends = _scaled([value.item() for value in data[name].values])
         axis.scatter(np.arange(len(heights)), row + 0.35 - 0.7 * heights, c=colours, s=5)
+        ends = ends if len(ends) <= MOST_NAMED else [f"{len(ends)} of them"]
         between = " … " if len(ends) == 2 and len(set(data[name].values.tolist())) > 2 else ", "
         labels.append(f"{letters.get(name, name.replace('_', ' '))}  {between.join(ends)}")
         axis.axhline(row + 0.5, color="#dddddd", lw=0.6)
@@ -128,6 +130,7 @@ def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str
             numbers = numbers + spread
             known = _scaled(values)[1]
             getattr(axis, f"set_{low}ticks")(range(len(known)), known, fontsize=7)
+            axis.tick_params(axis=low, labelrotation=90 if low == "x" and len(known) > MOST_NAMED else 0)
         elif min(numbers) > 0 and max(numbers) >= 3 * min(numbers):
             getattr(axis, f"set_{low}scale")("log")
             ticks = np.geomspace(min(numbers), max(numbers), 4)
@@ -136,7 +139,7 @@ def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str
         getattr(axis, f"set_{low}label")(letters.get(name, name.replace("_", " ")), fontsize=8)
         places.append(numbers)
     axis.scatter(places[0], places[1], c=_colours(data), s=22, alpha=0.85)
-    axis.set_title("answers over the two that explain most", loc="left", fontsize=8)
+    axis.set_title("the two that explain most", loc="left", fontsize=8)
 
 
 def render(

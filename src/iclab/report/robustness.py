@@ -130,7 +130,8 @@ def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str
             numbers = numbers + spread
             known = _scaled(values)[1]
             getattr(axis, f"set_{low}ticks")(range(len(known)), known, fontsize=7)
-            axis.tick_params(axis=low, labelrotation=90 if low == "x" and len(known) > MOST_NAMED else 0)
+            if low == "x" and len(known) > MOST_NAMED:
+                axis.tick_params(axis="x", labelrotation=90)
         elif min(numbers) > 0 and max(numbers) >= 3 * min(numbers):
             getattr(axis, f"set_{low}scale")("log")
             ticks = np.geomspace(min(numbers), max(numbers), 4)

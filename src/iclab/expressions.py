@@ -216,10 +216,9 @@ def _call(data: Any, name: str, *arguments: Any, **options: Any) -> Any:
 
 
 def _coordinate(data: xr.DataArray, name: str) -> xr.DataArray:
-    require(
-        name in data.coords or name in data.dims,
-        f"{data.name or 'the result'} has no coordinate {name!r}. {nearest(name, map(str, data.coords))}",
-    )
+    if name not in data.coords and name not in data.dims:
+        known = map(str, data.coords)
+        raise InputError(f"{data.name or 'the result'} has no coordinate {name!r}. {nearest(name, known)}")
     return data[name]
 
 

@@ -17,6 +17,8 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from iclab.devices import on_the_host
+
 SHARE = 0.35  # of a device's memory that one program may take: two of them are under way on a GPU
 
 
@@ -47,8 +49,12 @@ def working_set(function: Callable[..., Any], *shapes: Any) -> int:
 
 
 def arithmetic(function: Callable[..., Any], *shapes: Any) -> float:
-    """Floating-point operations of `function`; the body of a loop counts once, whatever the number of its rounds."""
-    found = jax.jit(function).lower(*shapes).cost_analysis()
+    """Floating-point operations of `function`; the body of a loop counts once, whatever the number of its rounds.
+
+    Counted as if for this machine's processor: a GPU's compiler was seen to count almost nothing.
+    """
+    with on_the_host():
+        found = jax.jit(function).lower(*shapes).cost_analysis()
     return float((found or {}).get("flops", 0.0))
 
 

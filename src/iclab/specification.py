@@ -35,7 +35,8 @@ CLASSES = 4  # of equal size, into which the values of a range are cut
 ORDERS = 200  # random ones, to know what chance explains
 CHANCE = 0.95
 TRIES = 16  # times the number of points that is drawn at most, where settings refuse some
-BLOCK = 4  # points that share the settings which need a program of their own
+BLOCK = 4  # points, at least, that share the settings which need a program of their own
+BLOCKS = 16  # of them, at most: more would be spent on compiling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,12 +88,12 @@ def design(
             if _refused(check, changes) is None:
                 found.append(Point(len(found), changes, 0, one.setting))
     found += [Point(len(found) + number - 1, own, number, READING) for number in range(1, readings)]
-    blocks = max(1, count // BLOCK)
+    blocks = max(1, min(BLOCKS, count // BLOCK))
     slow = _sequence(len(dimensions), blocks, seed=1)
     drawn: list[Point] = []
     refused: InputError | None = None
     for shares in _sequence(len(dimensions) + 1, TRIES * count, seed=0):
-        block = min(len(drawn) // BLOCK, blocks - 1)  # neighbours of the sequence, which differ in all that is easy
+        block = len(drawn) * blocks // count  # neighbours of the sequence, which differ in all that is easy
         values = {
             one.setting: one.value(float(by_block if one.setting in hard else share), taken[one.setting])
             for one, share, by_block in zip(dimensions, shares[1:], slow[block], strict=True)

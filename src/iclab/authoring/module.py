@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 from iclab.authoring import own_explorer
 from iclab.authoring.guarded import guard, is_text, require_name
 from iclab.authoring.paper import PROFILES, Experiment, Paper
-from iclab.errors import nearest, require
+from iclab.errors import InputError, nearest, require
 from iclab.expressions import Expression
 from iclab.kinds import Rule
 from iclab.settings import names_of, value_of
@@ -181,13 +181,14 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
         require(bool(asked), f"{where}: no part of {own} belongs to the reading {reading!r}.")
         require(len(set(asked)) == len(asked), f"{where}: two parts of {own} have the same name.")
     for part in statement.parts:
-        require(
-            not part.readings or set(part.readings) & set(names),
-            f"{where}: the part {part.name!r} of {own} belongs to the readings {', '.join(part.readings)}, which are "
-            f"none of its own. {nearest(', '.join(part.readings), names)}",
-        )
+        if part.readings and not set(part.readings) & set(names):
+            raise InputError(
+                f"{where}: the part {part.name!r} of {own} belongs to the readings {', '.join(part.readings)}, which "
+                f"are none of its own. {nearest(', '.join(part.readings), names)}"
+            )
     for need in (need.partition("@")[0] for need in statement.needs()):
-        require(need in experiments, f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
+        if need not in experiments:
+            raise InputError(f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
     return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")
 
 

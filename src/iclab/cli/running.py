@@ -228,7 +228,7 @@ def robust(
         points: Points of the sequence; single changes of our own choice come on top.
         seeds: Training seeds per point.
         over: Vary only these settings (step_size,batch); step_size=0.5:4 gives a range of your own. May be repeated.
-        everything: On a CPU, also ask what takes too long at every point (laws over sizes, GPT-2).
+        everything: Also ask what takes too long at every point (laws over sizes, GPT-2).
         profile: Where the other settings come from: smoke, quick or paper.
         out: Folder for the results; a new one named after the time if not given.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra

@@ -18,7 +18,7 @@ from iclab import answers, entries
 from iclab.answers import Read
 from iclab.authoring.paper import Paper, variants
 from iclab.authoring.pictures import statement_figure
-from iclab.errors import nearest, require
+from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
 from iclab.planning import PlanningEngine
 from iclab.runs.jobs import CONTROL
@@ -142,6 +142,8 @@ def _require_read(statements: Sequence[Statement], results: Mapping[str, xr.Data
         dims = dict.fromkeys(str(dim) for data in seen for dim in data.dims)
         variables = dict.fromkeys(str(variable) for data in seen for variable in data)
         for dim in reading.at:
-            require(dim in dims, f"{named}: no result that it reads has a dimension {dim!r}. {nearest(dim, dims)}")
+            if dim not in dims:
+                raise InputError(f"{named}: no result that it reads has a dimension {dim!r}. {nearest(dim, dims)}")
         for name in reading.variables.values():
-            require(name in variables, f"{named}: no result that it reads has {name!r}. {nearest(name, variables)}")
+            if name not in variables:
+                raise InputError(f"{named}: no result that it reads has {name!r}. {nearest(name, variables)}")

@@ -13,7 +13,7 @@ from iclab.errors import InputError, nearest, require
 from iclab.library import library, select
 from iclab.runs.options import check_names, override
 from iclab.runs.points import fewer_prompts, texts
-from iclab.runs.relevance import Dependence, affordable, dependence, limit_here
+from iclab.runs.relevance import Dependence, affordable, asked_of, dependence, limit_here
 from iclab.runs.sweep_target import settings_of
 from iclab.settings import value_of
 from iclab.specification import Point, design
@@ -74,8 +74,9 @@ def questions(
         statements = {s.name: s for s in select(own, {paper.id: settings}, papers=shelf.papers)}
         limit = float("inf") if everything else limit_here()
         asked, without = {}, {}
+        costs: dict[str, float] = {}
         for name, statement in statements.items():
-            readings, parts, left = affordable(paper, settings, statement, seeds, limit)
+            readings, parts, left = affordable(paper, settings, statement, seeds, limit, costs)
             if readings:
                 asked[name], without[name] = (readings, parts), left
             else:
@@ -139,7 +140,7 @@ def _dimensions(
             continue  # of another paper
         one = declared.get(name, Unstated(name, given.get(name) or ()))
         chosen.append(dataclasses.replace(one, plausible=given[name]) if given.get(name) else one)
-    needs = _needs(statements)
+    needs = asked_of(paper, settings, _needs(statements))
     found, hard = [], set()
     for one in chosen:
         taken = value_of(settings, one.setting)

@@ -17,7 +17,7 @@ from iclab.runs.options import override
 from iclab.runs.points import texts
 from iclab.statements import Reading, Statement
 
-MOST_OPERATIONS = {"cpu": 2e11}  # of an experiment at one point; elsewhere there is no limit
+MOST_OPERATIONS = {"cpu": 2e11, "gpu": 1e12}  # of an experiment at one point; on other devices there is no limit
 PLANNED = 2  # seeds that are planned
 
 
@@ -87,16 +87,24 @@ class Dependence(enum.Enum):
     hard = 2
 
 
-def dependence(
-    paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading]], changes: Mapping[str, Any]
-) -> Dependence:
-    """Whether these experiments, each in a reading, ask for something else when settings change."""
-    found = Dependence.none
+def asked_of(paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading, list[Any]]]:
+    """These experiments, each in a reading, with what they ask for."""
+    found = []
     for experiment, reading in needs:
-        own = override(settings, texts(reading.changes))
-        before, after = _Comparing(), override(override(settings, texts(changes)), texts(reading.changes))
-        paper.experiments[experiment].run(Lab(paper.id, own, (0,), engine=before))
-        now = _Comparing(before.asked)
+        engine, own = _Comparing(), override(settings, texts(reading.changes))
+        paper.experiments[experiment].run(Lab(paper.id, own, (0,), engine=engine))
+        found.append((experiment, reading, engine.asked))
+    return found
+
+
+def dependence(
+    paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading, list[Any]]], changes: Mapping[str, Any]
+) -> Dependence:
+    """Whether these experiments (`asked_of`) ask for something else when settings change."""
+    found = Dependence.none
+    for experiment, reading, before in needs:
+        after = override(override(settings, texts(changes)), texts(reading.changes))
+        now = _Comparing(before)
         try:
             paper.experiments[experiment].run(Lab(paper.id, after, (0,), engine=now))
         except _Differs as difference:
@@ -105,10 +113,12 @@ def dependence(
 
 
 def affordable(
-    paper: Paper, settings: Any, statement: Statement, seeds: int, limit: float
+    paper: Paper, settings: Any, statement: Statement, seeds: int, limit: float, costs: dict[str, float]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Readings and parts of a statement that every point can afford, and what is left out, in words."""
-    costs: dict[str, float] = {}
+    """Readings and parts of a statement that every point can afford, and what is left out, in words.
+
+    `costs` keeps what experiments of the paper cost, for its other statements.
+    """
 
     def cost(experiment: str, reading: Reading) -> float:
         place = reading.place(experiment)

@@ -55,7 +55,7 @@ def robust(
     """Ask these statements at so many points of what their papers do not state, each with so many training seeds.
 
     `over` names settings that are varied, the others staying as they are; "name=low:high" gives a range of your own.
-    None: all that the papers declare and the statements depend on. On a CPU, parts whose experiments would take too
+    None: all that the papers declare and the statements depend on. Parts whose experiments would take too
     long at every point are left out, unless `everything` is asked. A run that was interrupted goes on with the same
     `out`.
     """

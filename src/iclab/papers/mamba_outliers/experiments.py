@@ -69,11 +69,13 @@ def tested(
     lab: Lab, trained: Trained, name: str, dims: Mapping[str, Any], prompts: int, measure: Any = ERRORS, **fixed: Any
 ) -> xr.Dataset:
     """A measure on test prompts, over a grid of l_ts ("length") and of what `inference_world` takes."""
+    s: Settings = lab.settings
+    lengths = {length: dataclasses.replace(s, test_length=length) for length in dims.get("length", [s.test_length])}
 
-    def place(setting: str, seed: int, length: int = lab.settings.test_length, **at: Any) -> object:
+    def place(setting: str, seed: int, length: int = s.test_length, **at: Any) -> object:
         own = fixed | at
         own |= {key: kind[own[key]] for key, kind in NAMED.items() if key in own}
-        return inference_world(dataclasses.replace(lab.settings, test_length=length), **own)
+        return inference_world(lengths[length], **own)
 
     return lab.evaluate(trained, name, measure, place, dims, prompts)
 

@@ -213,7 +213,9 @@ def _untested(given: Testimony, own: Sequence[Record], statements: Mapping[str, 
                 reasons.append(f"{entry['source']}: {full_name(part, one)}{in_reading(one)}: {reason.rstrip('.')}.")
     yield from reasons[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
-        yield f"{len(reasons) - MOST_REASONS} more statements have parts that are open for reasons of their own."
+        more = len(reasons) - MOST_REASONS
+        words = "statement has" if more == 1 else "statements have"
+        yield f"{more} more {words} parts that are open for reasons of their own."
     if crossing:
         yield f"Some parts stay open as their intervals cross the rule: {listed(crossing)}."
     if constants:

@@ -31,7 +31,6 @@ Its decay counts, as in (3) of mamba-outliers. Padding neither writes nor erases
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 
@@ -74,16 +73,15 @@ CHOICES = {
 BY_NUMBER = ("scalar", "rate")  # decays that are one number and learned from wᵀu
 
 
-@dataclasses.dataclass(frozen=True)
-class Mechanism:
+class Mechanism(eqx.Module):
     """One line of the table for each field."""
 
-    decay: str = "none"
-    gate: str = "none"
-    delta: str = "none"
-    normaliser: str = "none"
+    decay: str = eqx.field(static=True, default="none")
+    gate: str = eqx.field(static=True, default="none")
+    delta: str = eqx.field(static=True, default="none")
+    normaliser: str = eqx.field(static=True, default="none")
 
-    def __post_init__(self) -> None:
+    def __check_init__(self) -> None:
         for name, known in CHOICES.items():
             value = getattr(self, name)
             require(value in known, f"{name} is {value!r}; a mixer has none of this name. {nearest(str(value), known)}")

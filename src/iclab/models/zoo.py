@@ -44,3 +44,4 @@ MECHANISMS = {
 MIXERS: dict[str, Callable[..., ModelSettings]] = {
     name: functools.partial(MixerSettings, mechanism=mechanism) for name, mechanism in MECHANISMS.items()
 } | {"linear": LinearTransformerSettings, "mamba": MambaSettings, "gru": GRUSettings}
+UNWEIGHED = frozenset({"gru"})  # these keep no score and no gate for each example

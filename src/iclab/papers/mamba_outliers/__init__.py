@@ -7,7 +7,7 @@ from iclab.papers.mamba_outliers.experiments import experiments as drawn
 from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import figures, tables
 from iclab.papers.mamba_outliers.rates import experiments as trained
-from iclab.papers.mamba_outliers.settings import settings, symbols, unstated
+from iclab.papers.mamba_outliers.settings import check, settings, symbols, unstated
 from iclab.papers.mamba_outliers.shifts import experiments as shifted
 from iclab.papers.mamba_outliers.statements import statements
 from iclab.papers.mamba_outliers.theory import theorems
@@ -23,6 +23,6 @@ equation = (
 experiments = drawn | trained | shifted
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
+    "check", "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
     "symbols", "tables", "theorems", "title", "unstated",
 ]  # fmt: skip

@@ -75,6 +75,7 @@ class Settings:
     mamba_slowdown: float = 20.0  # η is divided by this there, so that a passage takes many steps
     linear_slowdown: float = 80.0
     rate_programs: int = 4  # sizes that need a program of their own: batches
+    mechanism_starts: str = "0.2"  # δ where input gate, decay and delta rule are switched on and off
     gpt2: GPT2Training = GPT2Training()
     model: str = "mamba"  # or another mixer in the place of the one-layer Mamba, or a class in a file: my.py:Settings
 
@@ -91,6 +92,8 @@ class Settings:
         require(self.fractions[0] == 0 and self.fractions[-1] < 1 and _rise(self.fractions), f"{alphas}.")
         sizes = f"magnitude_dial is {self.magnitude_dial!r}; it needs positive numbers that rise"
         require(self.dial[0] > 0 and _rise(self.dial), f"{sizes}.")
+        begun = f"mechanism_starts is {self.mechanism_starts!r}; it needs positive numbers that rise"
+        require(self.starts[0] > 0 and _rise(self.starts), f"{begun}.")
         require_model(self.model)
         patterns(self)
 
@@ -107,6 +110,11 @@ class Settings:
     def dial(self) -> tuple[float, ...]:
         """κ_a' where it is varied."""
         return numbers(self.magnitude_dial)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """δ where mechanisms are compared."""
+        return numbers(self.mechanism_starts)
 
     @property
     def fractions(self) -> tuple[float, ...]:
@@ -308,6 +316,7 @@ _small: dict[str, Any] = {
 }
 _small |= {"rate_programs": 1}
 _large: dict[str, Any] = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
+_large |= {"mechanism_starts": "0.1 0.2 0.4"}
 _deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
 _smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())
 settings = {"smoke": _smoke, "quick": Settings(), "paper": Settings(**_large, gpt2=_deep)}

@@ -6,7 +6,8 @@
 
 - `weights_at_end` asks for the last position only. There o_T = Σ_i e_i v_i with e_i = w_iᵀ r_i, where r_T = q_T and
   r_{i-1} = (diag(a_i) - l_i m_iᵀ) r_i: the query is carried back through the prompt, and the memory is never formed.
-  The e_i are what each example counts for, whatever its value. Without l and m all r_i are known at once.
+  The e_i are what each example counts for, whatever its value. Without l and m, and with one decay for all
+  coordinates, all r_i are known at once.
 - `everywhere` asks for all positions: in chunks (`iclab.models.linear_attention`) where a_t is one number and there is
   no l and m, and by the definition otherwise.
 
@@ -68,20 +69,31 @@ def kept_until_end(log_decay: Float[Array, "tokens ..."]) -> Float[Array, "token
 
 def weights_at_end(steps: Steps, query: Float[Array, " state"]) -> Float[Array, " tokens"]:
     """e_i, for which o_T = Σ_i e_i v_i."""
-    if steps.recalled is not None:
+    if steps.recalled is not None and steps.erased is not None:
         return _carried_back(steps, query)
     if steps.log_decay is None:
         return steps.writes @ query
-    kept = jnp.exp(kept_until_end(steps.log_decay))
-    return kept * (steps.writes @ query) if kept.ndim == 1 else jnp.sum(steps.writes * kept * query, axis=1)
+    if steps.log_decay.ndim == 1:
+        return jnp.exp(kept_until_end(steps.log_decay)) * (steps.writes @ query)
+    # Sums from the end, one for each coordinate, took XLA twice as long on a CPU as carrying the query back.
+    return jnp.sum(steps.writes * _decayed_back(steps.log_decay, query), axis=1)
+
+
+def _decayed_back(log_decay: Float[Array, "tokens state"], query: Float[Array, " state"]) -> Array:
+    def step(carried: Float[Array, " state"], decay: Float[Array, " state"]) -> tuple[Array, Array]:
+        return decay * carried, carried
+
+    return jax.lax.scan(step, query, jnp.exp(log_decay), reverse=True)[1]
 
 
 def _carried_back(steps: Steps, query: Float[Array, " state"]) -> Float[Array, " tokens"]:
     def step(carried: Float[Array, " state"], token: tuple[Array, ...]) -> tuple[Array, Array]:
-        write, decay, recalled, erased = token
-        return decay * carried - recalled * jnp.sum(erased * carried), jnp.sum(write * carried)
+        decay, recalled, erased = token
+        return decay * carried - recalled * jnp.sum(erased * carried), carried
 
-    return jax.lax.scan(step, query, steps._by_token(), reverse=True)[1]
+    decay = jnp.ones(len(steps.writes)) if steps.log_decay is None else jnp.exp(steps.log_decay)
+    carried = jax.lax.scan(step, query, (decay, steps.recalled, steps.erased), reverse=True)[1]
+    return jnp.sum(steps.writes * carried, axis=1)
 
 
 def everywhere(

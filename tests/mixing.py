@@ -49,7 +49,8 @@ def layer(mechanism, own, tokens, values):
             likely = np.exp(scores) * weights
             found.append(likely @ values[: number + 1] / likely.sum())
             continue
-        if mechanism.delta == "none":
+        if mechanism.delta in ("none", "unit"):
+            key = key if mechanism.delta == "none" else unit(key)
             memory = memory * kept + opened * np.outer(value, key)
         elif mechanism.delta == "key":
             key = unit(key)

@@ -18,6 +18,7 @@ Every token u_t has a key k_t = W_B u_t, a query q_t = W_C u_t and a value v_t, 
 | | tied | g_t = 1 - a_t (Mamba as in mamba-outliers) |
 | | step | g_t = softplus(wᵀu_t), the step of which a_t is the decay (Mamba-2) |
 | delta | none | nothing is erased |
+| | unit | nothing is erased either; keys have norm 1 |
 | | key | what is stored under the key is replaced; keys have norm 1 |
 | | general | S_t = S_{t-1} (diag(a_t) - κ_t (b_t ⊙ κ_t)ᵀ) + v_t (b_t ⊙ k_t)ᵀ (RWKV-7) |
 | | | with b_t = σ(W_g u_t), one for each coordinate, and the removal key κ_t = ξ ⊙ k_t / ‖ξ ⊙ k_t‖ |
@@ -67,7 +68,7 @@ LOG_DECAYS: dict[str, Callable[[Array], Array]] = {  # of the logits; "rate" is 
 CHOICES = {
     "decay": ("none", "fixed", *LOG_DECAYS),
     "gate": ("none", "own", "tied", "step"),
-    "delta": ("none", "key", "general"),
+    "delta": ("none", "unit", "key", "general"),
     "normaliser": ("none", "mean", "softmax"),
 }
 BY_NUMBER = ("scalar", "rate")  # decays that are one number and learned from wᵀu
@@ -89,8 +90,7 @@ class Mechanism(eqx.Module):
         require(
             self.gate not in ("tied", "step") or learned, f"gate is {self.gate!r}; it needs a scalar decay or rate."
         )
-        erases = self.delta != "none"
-        alone = self.normaliser != "softmax" or not (erases or self.by_coordinate)
+        alone = self.normaliser != "softmax" or not self.needs_keys
         require(alone, "softmax keeps every token: it has no memory to erase from, and one decay for all of a key.")
         require(self.delta != "general" or self.gate == "none", "the general delta rule has a gate of its own.")
 
@@ -167,8 +167,8 @@ def steps_of(
 ) -> Steps:
     """What happens to the memory at every token."""
     opened = gate[:, None]
-    if mechanism.delta == "none":
-        return Steps(opened * keys, log_decay)
+    if mechanism.delta in ("none", "unit"):
+        return Steps(opened * (keys if mechanism.delta == "none" else unit(keys)), log_decay)
     asking = jnp.arange(len(gate)) == len(gate) - 1
     erasing = jnp.where(asking, 0.0, 1.0)[:, None]
     if mechanism.delta == "key":

@@ -69,7 +69,7 @@ def kept_until_end(log_decay: Float[Array, "tokens ..."]) -> Float[Array, "token
 
 def weights_at_end(steps: Steps, query: Float[Array, " state"]) -> Float[Array, " tokens"]:
     """e_i, for which o_T = Σ_i e_i v_i."""
-    if steps.recalled is not None and steps.erased is not None:
+    if steps.recalled is not None:
         return _carried_back(steps, query)
     if steps.log_decay is None:
         return steps.writes @ query
@@ -92,6 +92,7 @@ def _carried_back(steps: Steps, query: Float[Array, " state"]) -> Float[Array, "
         return decay * carried - recalled * jnp.sum(erased * carried), carried
 
     decay = jnp.ones(len(steps.writes)) if steps.log_decay is None else jnp.exp(steps.log_decay)
+    assert steps.recalled is not None and steps.erased is not None
     carried = jax.lax.scan(step, query, (decay, steps.recalled, steps.erased), reverse=True)[1]
     return jnp.sum(steps.writes * carried, axis=1)
 

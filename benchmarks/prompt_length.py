@@ -1,7 +1,8 @@
-"""Time and memory of the closed form (3) against the prompt length, forward and backward, with the fitted growth
-exponent.
+"""Time and memory of the closed form (3), or of every mixer, against the prompt length, forward and backward, with
+the fitted growth exponent.
 
     python benchmarks/prompt_length.py [--longest 1000000] [--out benchmarks/prompt_length.md]
+    python benchmarks/prompt_length.py --mixers --longest 100000 [--out benchmarks/mixer_length.md]
 
 Times are medians over repeats after compilation; memory is what XLA plans for the gradient program (arguments, outputs
 and temporaries). Exponents are fitted on log-log data from 1,000 examples on, where constant overheads are small; the
@@ -14,6 +15,7 @@ import argparse
 import platform
 import time
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,6 +25,7 @@ from iclab import randomness
 from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
+from iclab.models.zoo import MIXERS
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
 from iclab.worlds.outliers import Outliers
@@ -75,14 +78,19 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--longest", type=int, default=1_000_000)
+    parser.add_argument("--mixers", action="store_true", help="one layer of every mixer in place of the paper's models")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     lengths = [length for length in LENGTHS if length <= arguments.longest]
-    models = {
-        "Mamba": MambaSettings(),
-        "linear Transformer": LinearTransformerSettings(),
-        "Mamba, three layers": MambaSettings(depth=3),
-    }
+    models: dict[str, Any] = (
+        {name: make() for name, make in MIXERS.items()}
+        if arguments.mixers
+        else {
+            "Mamba": MambaSettings(),
+            "linear Transformer": LinearTransformerSettings(),
+            "Mamba, three layers": MambaSettings(depth=3),
+        }
+    )
     lines = [
         f"Made by `benchmarks/prompt_length.py` ({platform.machine()}, JAX {jax.__version__}, "
         f"{jax.default_backend()}):",

@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 from iclab.losses import cross_entropy, hinge, squared
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.models.gpt2 import GPT2Settings
+from iclab.models.gru import GRUSettings
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
+from iclab.models.mechanisms import Mechanism
+from iclab.models.mixers import MixerSettings
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.models.zoo import MECHANISMS
 from iclab.optimisation import Cosine, Training
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
@@ -213,6 +217,18 @@ MODELS = {
                    ({"depth": 1, "heads": 2, "width": 4, "positions": 32},
                     {"depth": 2, "heads": 1, "width": 3, "positions": 40})),
 }  # fmt: skip
+
+# Of every mixer that is no model of its own: one layer, and a stack with neurons. `spare` is a mechanism of no name.
+MIXED = {name: one for name, one in MECHANISMS.items() if name not in ("linear", "mamba")}
+MIXED |= {"spare": Mechanism(decay="vector", gate="own", delta="key", normaliser="mean")}
+MODELS |= {
+    f"{name} mixer": scaled(MixerSettings, ("depth",), (
+        {"depth": 1, "mechanism": one},
+        {"depth": 2, "mechanism": one, "residual": Residual.full, "neurons": 3},
+    ))
+    for name, one in MIXED.items()
+}  # fmt: skip
+MODELS["gru"] = scaled(GRUSettings, ("depth", "width"), ({"depth": 1, "width": 4}, {"depth": 2, "width": 3}))
 
 
 def make_training(*, warmup=None, total=None, **more):

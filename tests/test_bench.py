@@ -9,13 +9,16 @@ from iclab.bench.cases import CASES
 from iclab.errors import InputError
 from iclab.training import train
 
+MIXED = ("retnet", "gla", "mamba2", "deltanet", "gated-delta", "rwkv7", "softmax-mixer", "gru")
+
 
 def test_least_arithmetic_of_a_softmax_step_is_22_megaflop():
     assert np.isclose(CASES["softmax"].flop, 22e6, rtol=0.01)
 
 
 @pytest.mark.parametrize(
-    "name, steps", [("softmax", 60), ("mamba", 60), ("linear", 60), ("chain", 150), ("residual", 20)]
+    "name, steps",
+    [("softmax", 60), ("mamba", 60), ("linear", 60), ("chain", 150), ("residual", 20), *((name, 30) for name in MIXED)],
 )
 def test_a_peer_trains_the_same_model_on_the_same_prompts(name, steps):
     """Their mean losses over a stretch of training agree with ours: same data, same model, same step size, other
@@ -37,7 +40,7 @@ def test_an_ensemble_of_peers_takes_the_steps_of_a_peer(monkeypatch):
     """Uncompiled, with one member, the same weights and the same draws."""
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch, "compile", lambda **options: lambda function: function)
-    for name in ("softmax", "mamba", "chain", "residual"):
+    for name in ("softmax", "mamba", "chain", "residual", "gla", "gated-delta", "rwkv7"):
         alone, several = peers.eager(name), peers.compiled(name, 1)
         losses = []
         for step in (alone, several):

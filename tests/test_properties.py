@@ -21,17 +21,18 @@ from iclab.evaluation import errors, expect
 from iclab.training import Member
 
 PAIRS = list(itertools.product(drawn.WORLDS, drawn.MODELS))
+MIXERS = tuple(f"{name} mixer" for name in drawn.MIXED)
 CAN = {  # which models can be used in which worlds; all other pairs must be refused
-    "classification": ("softmax", "linear", "mamba", "gpt2"),
-    "several labels": ("softmax", "gpt2"),
-    "outliers": ("softmax", "linear", "mamba", "gpt2"),
-    "reasoning": ("chain", "gpt2"),
-    "concepts": ("residual", "gpt2"),
+    "classification": ("softmax", "linear", "mamba", "gpt2", "gru", *MIXERS),
+    "several labels": ("softmax", "gpt2", "gru", *MIXERS),
+    "outliers": ("softmax", "linear", "mamba", "gpt2", "gru", *MIXERS),
+    "reasoning": ("chain", "gpt2", "gru", *MIXERS),
+    "concepts": ("residual", "gpt2", "gru"),
 }
 SOUND = [pair for pair in PAIRS if pair[1] in CAN[pair[0]]]
-FEW = [
-    pair for pair in SOUND if pair[0] != "several labels" and pair not in (("outliers", "gpt2"), ("outliers", "linear"))
-]
+MANY = {(world, model) for world in drawn.WORLDS for model in (*MIXERS, "gru") if world != "outliers"}
+MANY |= {("outliers", "gpt2"), ("outliers", "linear")}
+FEW = [pair for pair in SOUND if pair[0] != "several labels" and pair not in MANY]
 REFUSED = [pair for pair in PAIRS if pair[1] not in CAN[pair[0]]]
 SENTENCE = re.compile(r"[^\n]{15,400}\.")
 

@@ -153,7 +153,7 @@ def _read(
 ) -> Read:
     parts = tuple(_judged(statement, part, reading, results, control) for part in statement.asked(reading))
     require(bool(parts), f"{statement.id}: no part belongs to the reading {reading.name!r}.")
-    theorem = hypotheses(statement.hypotheses or statement.name, reading)
+    theorem = None if statement.asked_of else hypotheses(statement.hypotheses or statement.name, reading)
     answer, words = answer_of(parts, theorem, architecture=bool(statement.architecture))
     return Read(reading, parts, theorem, answer, words, level)
 

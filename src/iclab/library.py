@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from iclab.authoring.paper import Paper
+from iclab.authoring.plugged import refuse_unfit
 from iclab.authoring.sources import read_file, registered, split_file, user_paper
 from iclab.errors import InputError, nearest, require
 from iclab.papers import PAPERS
@@ -84,6 +85,7 @@ def select(
         name, reading = _split_reading(wanted)
         for statement in _choose([name], every, "statement", papers):
             found[statement.id] = statement if reading is None else _only_reading(statement, reading)
+    found = {statement.id: statement for statement in refuse_unfit(list(found.values()))}
     if not only:
         return list(found.values())
     require(only in GROUPS, f"--only {only}: there is no such group of statements. {nearest(only, GROUPS)}")

@@ -85,7 +85,8 @@ class Statement:
     the answer, the one of the statement's own name if none. `ours` are choices that only this statement depends on.
     `afterwards` says what of its rule or statistic was chosen after a result had been seen, and why. `architecture` is
     the reason why an untrained model may pass: then the statement is not about learning. `beyond`: the paper does not
-    ask this; it is counted apart. `printed` are the paper's own words and numbers, where it has any.
+    ask this; it is counted apart. `printed` are the paper's own words and numbers, where it has any. `asked_of` is
+    the model that it is asked of instead of the paper's own; `unfit` says why it cannot be.
     """
 
     id: str
@@ -101,6 +102,8 @@ class Statement:
     architecture: str = ""
     beyond: bool = False
     printed: Printed | None = None
+    asked_of: str = ""
+    unfit: str = ""
 
     @property
     def paper(self) -> str:

@@ -141,7 +141,7 @@ def _statements(
         ids = [entry.id for entry in found]
         require(len(set(ids)) == len(ids), f"{where}: two statements have the same name.")
         whole = (_completed(name, where, entry, experiments) for entry in found)
-        return tuple(dataclasses.replace(one, printed=one.printed or printed.get(one.name)) for one in whole)
+        return tuple(dataclasses.replace(one, printed=_printed(one, printed)) for one in whole)
 
     remembered = functools.lru_cache(maxsize=16)(made)
 
@@ -153,6 +153,11 @@ def _statements(
         return remembered(settings)
 
     return statements
+
+
+def _printed(statement: Statement, printed: Mapping[str, Printed]) -> Printed | None:
+    """What the paper prints about a statement; of a model that is not the paper's it prints nothing."""
+    return statement.printed or (None if statement.asked_of else printed.get(statement.name))
 
 
 def _completed(name: str, where: str, statement: Statement, experiments: Mapping[str, Experiment]) -> Statement:

@@ -8,7 +8,8 @@ compared.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 
 import equinox as eqx
 import jax
@@ -20,6 +21,7 @@ from iclab.losses import Loss, cross_entropy, hinge, squared
 from iclab.models.gpt2 import GPT2Settings
 from iclab.models.linear_transformer import LinearTransformerSettings
 from iclab.models.mamba import MambaSettings
+from iclab.models.zoo import MIXERS
 from iclab.optimisation import Training
 from iclab.papers.chain_of_thought.settings import Settings as Chain
 from iclab.papers.chain_of_thought.settings import recipe as chain
@@ -102,6 +104,34 @@ def _gpt2_products(columns: int, tokens: int, model: GPT2Settings) -> float:
     return tokens * columns * width + (model.depth - 1) * whole + last
 
 
+def _mixer(name: str) -> Recipe:
+    s = Outliers()
+    world = training_world(s, 3, s.outlier_fraction)
+    return Recipe(world, MIXERS[name](initial_scale=s.initial_scale), Training(0.1, s.batch))
+
+
+# Products per prompt of 21 tokens and 31 columns: a matrix at every token, one at the query alone, and sums over keys.
+AT_TOKENS, AT_QUERY, SUM = 21 * 31 * 31, 31 * 31, 21 * 31
+PRODUCTS = {
+    "retnet": 2 * AT_QUERY + SUM,
+    "gla": AT_TOKENS + 2 * AT_QUERY + 3 * SUM,
+    "mamba2": 2 * AT_QUERY + 2 * SUM,
+    "deltanet": AT_TOKENS + AT_QUERY + 5 * SUM,
+    "gated-delta": AT_TOKENS + AT_QUERY + 6 * SUM,
+    "rwkv7": 3 * AT_TOKENS + AT_QUERY + 7 * SUM,
+    "softmax": 2 * AT_QUERY + SUM,
+    "gru": 21 * (3 * 32 * 31 + 3 * 32 * 32) + 32,
+}
+
+
+def _mixers() -> Iterator[Case]:
+    """One layer of every mixer that is no model of a paper, in the world of mamba-outliers."""
+    for name, products in PRODUCTS.items():
+        words = f"mamba-outliers, {name}: B = 128, l = 20, D = 31"
+        called = "softmax-mixer" if name == "softmax" else name  # softmax alone is nonlinear-icl's Transformer
+        yield Case(called, words, functools.partial(_mixer, name), hinge, _steps(128, products), 4_096)
+
+
 CASES = {
     case.name: case
     for case in (
@@ -117,5 +147,6 @@ CASES = {
              _steps(200, 3 * 150 * 150 + 2 * 30 * 150 + 114 * 150), 512),
         Case("gpt2", "GPT-2 on nonlinear-icl: 3 layers, 2 heads, width 64, B = 64, l = 20, AdamW", _gpt2, hinge,
              _steps(64, _gpt2_products(60, 21, GPT2Settings())), 256),
+        *_mixers(),
     )
 }  # fmt: skip

@@ -19,6 +19,9 @@ import numpy as np
 
 from iclab.bench import peer_data
 from iclab.bench.cases import CASES
+from iclab.bench.mixer_peers import gru, mixer
+from iclab.models.gru import GRUSettings
+from iclab.models.mixers import MixerSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,6 +167,13 @@ def peer(name: str, device: str = "cpu", plain: bool = False) -> Peer:
         "residual": (lambda: Residual(made.model), peer_data.fixed, nn.functional.cross_entropy),
         "gpt2": (lambda: Plain(made.model) if plain else Deep(made.model), peer_data.classification, hinge),
     }
+    own = made.model
+    if isinstance(own, MixerSettings):
+        one = functools.partial(mixer, torch, columns, float(own.initial_scale), own.mechanism)
+        models[name] = one, peer_data.classification, hinge
+    elif isinstance(own, GRUSettings):
+        unit = functools.partial(gru, torch, columns, float(own.initial_scale), own.width, plain)
+        models[name] = unit, peer_data.classification, hinge
     make, data, loss = models[name]
     draw = functools.partial(data, torch, world, batch, torch.device(device))
     scales = {"value": float(training.scales["value_weights"])} if name == "residual" else {}

@@ -24,6 +24,7 @@ COLOURS = {
     "not asked": "dim",
 }
 Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
+OtherModel = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
 Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, Ids, print_answers, say, shortened
+from iclab.cli.console import OUT, Changes, Ids, OtherModel, print_answers, say, shortened
 from iclab.contents import contents
 
 SHOWN = 12  # programs of a run
@@ -89,6 +89,7 @@ def reproduce(
     save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
     """Train, test and answer statements; write figures and a page.
@@ -118,12 +119,14 @@ def reproduce(
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
         profile_time: Also print which programs took longest to compile and to run (all are in programs.csv).
+        model: Another model in the place of the paper's own, where its world fits: a mixer (gated-delta, deltanet, gla,
+            retnet, mamba2, rwkv7, softmax, linear, gru) or a class in a file of yours (my.py:Settings).
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
     from iclab.errors import require
     from iclab.runs import reproduce as running
     from iclab.runs.cluster import connect
-    from iclab.runs.options import pairs, whole
+    from iclab.runs.options import pairs, whole, with_model
 
     sparing = until_decided or most_seeds is not None or minutes is not None
     require(seeds is None or not sparing, "--seeds is a number for all statements; --most-seeds N ends adding more.")
@@ -131,8 +134,9 @@ def reproduce(
     with connect(cluster, say) as (executor, _):
         run = running.reproduce(
             *ids, only=only, profile=profile, seeds=count, until_decided=sparing or None,
-            minutes=whole("--minutes", minutes), out=out, changes=pairs("--set", changes), save_models=save_models,
-            reuse=reuse, robustness=robustness, executor=executor, console=OUT,
+            minutes=whole("--minutes", minutes), out=out, save_models=save_models,
+            changes=with_model(pairs("--set", changes), model, ids), reuse=reuse, robustness=robustness,
+            executor=executor, console=OUT,
         )  # fmt: skip
     print_answers(run.statements)
     if profile_time:
@@ -171,6 +175,7 @@ def sweep(
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
     """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
@@ -189,16 +194,18 @@ def sweep(
         measure: The result that the figure shows; an error if not given.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
+        model: Another model in the place of the paper's own: a mixer's name, or my.py:Settings.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
     from iclab.runs import sweep as sweeping
     from iclab.runs.cluster import connect
-    from iclab.runs.options import pairs, whole
+    from iclab.runs.options import pairs, whole, with_model
 
     with connect(cluster, say) as (executor, workers):
         run = sweeping.sweep(
             target, pairs("--grid", grid), profile=profile, seeds=whole("--seeds", seeds), out=out,
-            changes=pairs("--set", changes), measure=measure, executor=executor, workers=workers, console=OUT,
+            changes=with_model(pairs("--set", changes), model, (target,)), measure=measure,
+            executor=executor, workers=workers, console=OUT,
         )  # fmt: skip
     for name in ("results.csv", "results.nc", "sweep.png"):
         if (run.directory / name).exists():
@@ -214,6 +221,7 @@ def robust(
     profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
     """Ask statements at many points of what their papers do not state: how robust is an answer, and what decides it?
@@ -233,17 +241,18 @@ def robust(
         out: Folder for the results; a new one named after the time if not given.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
+        model: Another model in the place of the paper's own: a mixer's name, or my.py:Settings.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
     from iclab.runs import robust as asking
     from iclab.runs.cluster import connect
-    from iclab.runs.options import pairs, whole
+    from iclab.runs.options import pairs, whole, with_model
 
     counts = {name: whole(f"--{name}", text) or 0 for name, text in (("points", points), ("seeds", seeds))}
     with connect(cluster, say) as (executor, _):
         found = asking.robust(
             *ids, **counts, over=over, everything=everything, profile=profile, out=out,
-            changes=pairs("--set", changes), executor=executor, console=OUT,
+            changes=with_model(pairs("--set", changes), model, ids), executor=executor, console=OUT,
         )  # fmt: skip
     for one in found.statements:
         say(f"{one.id}  {one.words}")

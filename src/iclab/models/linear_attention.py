@@ -41,8 +41,20 @@ def attend_all(
     queries: Float[Array, "tokens state"],
     logits: Float[Array, " tokens"] | None,
 ) -> Float[Array, "tokens width"]:
-    """o_t for every position t, causally: chunk by chunk, all pairs inside a chunk and a state (width × state) between
-    them.
+    """o_t for every position t, causally, with Mamba's gate of these logits or with none."""
+    zeros = jnp.zeros(values.shape[0])
+    return attend_in_chunks(values, keys, queries, *((zeros, zeros) if logits is None else log_gates(logits)))
+
+
+def attend_in_chunks(
+    values: Float[Array, "tokens width"],
+    keys: Float[Array, "tokens state"],
+    queries: Float[Array, "tokens state"],
+    opened: Float[Array, " tokens"],
+    keep: Float[Array, " tokens"],
+) -> Float[Array, "tokens width"]:
+    """o_t for every position t and any log input gates (`opened`) and log decays (`keep`): chunk by chunk, all pairs
+    inside a chunk and a state (width × state) between them.
     """
     tokens = values.shape[0]
     chunk = min(CHUNK, tokens)
@@ -52,8 +64,6 @@ def attend_all(
         widths = [(0, padding)] + [(0, 0)] * (array.ndim - 1)
         return jnp.pad(array, widths, constant_values=fill).reshape(-1, chunk, *array.shape[1:])
 
-    zeros = jnp.zeros(tokens)
-    opened, keep = (zeros, zeros) if logits is None else log_gates(logits)
     earlier = jnp.tril(jnp.ones((chunk, chunk), bool))  # [t, i]: i <= t
 
     def step(state: Float[Array, "width state"], part: tuple[Array, ...]) -> tuple[Array, Array]:

@@ -8,20 +8,41 @@ that a prompt may not contain come as a sum and a count, to be divided after the
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from iclab.errors import require
 from iclab.losses import hinge
-from iclab.models.linear_transformer import LinearTransformer
+from iclab.models import Model
 from iclab.models.mamba import Mamba, recurrence
 from iclab.prompts import Prompt
 
 
-def attention_sums(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str, Array]:
+@runtime_checkable
+class Weighing(Protocol):
+    """A trace with a score and a gate for each example at the query, layer by layer: what these probes read."""
+
+    scores: Array
+    gates: Array
+
+
+def weighed(model: Model, prompt: Prompt) -> tuple[Array, Weighing]:
+    """The answer and the trace of a model, or one sentence where it weighs no examples."""
+    output, trace = model(prompt)
+    require(
+        isinstance(trace, Weighing),
+        f"{type(model).__name__} keeps no score and no gate for each example; ask it for its answers.",
+    )
+    return output, trace
+
+
+def attention_sums(model: Model, prompt: Prompt) -> dict[str, Array]:
     """Σ_{i in N_1} and Σ_{i not in N_1} of the attention scores (Corollary 1, Figs. 2 and 4 of mamba-outliers), per
     layer.
     """
-    _, trace = model(prompt)
+    _, trace = weighed(model, prompt)
     same = prompt.matches_query()
     other = prompt.present[:-1] & ~same
     return {
@@ -30,13 +51,13 @@ def attention_sums(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str
     }
 
 
-def gate_profile(model: Mamba, prompt: Prompt) -> dict[str, Array]:
+def gate_profile(model: Model, prompt: Prompt) -> dict[str, Array]:
     """Gates by distance to the query, of outlier and of clean examples, and of the j-th closest clean one (Corollary
     2).
 
     The first entry of an axis "distance" or "rank" is the closest. `*_sum` over `*_count` is the average.
     """
-    _, trace = model(prompt)
+    _, trace = weighed(model, prompt)
     assert prompt.outlier is not None, "gate profiles need a world with outliers"
     outlier = prompt.outlier[:-1] & prompt.present[:-1]
     clean = ~prompt.outlier[:-1] & prompt.present[:-1]
@@ -53,17 +74,17 @@ def gate_profile(model: Mamba, prompt: Prompt) -> dict[str, Array]:
     return found
 
 
-def gate_reach(model: Mamba, prompt: Prompt) -> dict[str, Array]:
+def gate_reach(model: Model, prompt: Prompt) -> dict[str, Array]:
     """Σ_i G_{i,l+1} (l - i + 1), how far back one layer looks (Lemma 6)."""
-    _, trace = model(prompt)
+    _, trace = weighed(model, prompt)
     present = prompt.present[:-1]
     distance = jnp.cumsum(present[::-1])[::-1]
     return {"reach": jnp.sum(jnp.where(present, trace.gates[0] * distance, 0.0))}
 
 
-def clipped_errors(model: Mamba | LinearTransformer, prompt: Prompt) -> dict[str, Array]:
+def clipped_errors(model: Model, prompt: Prompt) -> dict[str, Array]:
     """The 0-1 error of one layer as it is, and with its negative attention scores set to 0; a tie is an error."""
-    output, trace = model(prompt)
+    output, trace = weighed(model, prompt)
     kept = jnp.sum(trace.gates[0] * jnp.maximum(trace.scores[0], 0.0) * prompt.label[:-1])
     return {name: hinge.mistake(one, prompt)[0].astype(float) for name, one in (("error", output), ("clipped", kept))}
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from iclab.authoring import plugged
 from iclab.devices import numerics, prepare_jax
 from iclab.errors import InputError, in_words, require
 from iclab.runs.manifest import source_digest
@@ -29,23 +30,27 @@ GO_ON = "What is finished is kept, and the same command with its --out goes on."
 
 @dataclasses.dataclass(frozen=True)
 class Here:
-    """What a worker must have in common with the run: the source, what decides its numbers; and the run's
-    fingerprint.
+    """What a worker must have in common with the run: the source, what decides its numbers; the run's
+    fingerprint; and the texts of files that models come from.
     """
 
     source: str
     numerics: Mapping[str, Any]
     fingerprint: str = ""
+    models: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def here(fingerprint: str = "") -> Here:
     """This process."""
     prepare_jax()
-    return Here(source_digest(), numerics(), fingerprint)
+    return Here(source_digest(), numerics(), fingerprint, plugged.texts())
 
 
 def require_same(run: Here) -> None:
-    """A worker with another iclab or other flags would compute other numbers without anybody noticing."""
+    """A worker with another iclab or other flags would compute other numbers without anybody noticing. Models that came
+    from a file are given to it.
+    """
+    plugged.remember(run.models)
     own = here()
     where = f"the worker on {platform.node()}"
     require(own.source == run.source, f"{where} has another version of iclab than the run; install the same there.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 from matplotlib.figure import Figure
 
+from iclab.authoring.plugged import SETTING
 from iclab.drawing import finish
 from iclab.errors import InputError, nearest, require
 from iclab.models import Model
@@ -30,6 +31,7 @@ from iclab.runs.manifest import MANIFEST, read_manifest
 from iclab.runs.redraw import shelf_of, stated
 from iclab.runs.saved import Saved, file_part, read_saved
 from iclab.runs.store import SEAL, read_result
+from iclab.settings import value_of
 from iclab.statements import Statement
 from iclab.tallies import Answer, tally
 from iclab.worlds import World
@@ -279,6 +281,7 @@ def sides(first: Path, second: Path) -> tuple[Side, Side]:
     if str(second) != RECORDED:
         return here, Side(str(second), read_manifest(second), read_claims(second))
     papers = [name for name in recorded_papers() if any(entry["paper"] == name for entry in here.statements)]
+    papers = [name for name in papers if _own_model(here, name)]
     require(
         bool(papers), f"nothing is on record for what {first} answers; on record are {', '.join(recorded_papers())}."
     )
@@ -287,6 +290,12 @@ def sides(first: Path, second: Path) -> tuple[Side, Side]:
     asked = {entry["id"] for entry in here.statements}
     entries = [_with_values(entry) for name in papers for entry in recorded(name) if entry["id"] in asked]
     return here, Side(f"{RECORDED}: the {PROFILE} profile, on a GPU", {"identity": identity}, entries)
+
+
+def _own_model(here: Side, paper: str) -> bool:
+    """Whether a run asked the paper's own model: records are of no other."""
+    ran, own = here.manifest["identity"].get("settings", {}).get(paper, {}), PAPERS[paper].settings[PROFILE]
+    return SETTING not in ran or ran[SETTING] == value_of(own, SETTING)
 
 
 def _with_values(entry: Mapping[str, Any]) -> dict[str, Any]:

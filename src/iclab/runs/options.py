@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.paper import PROFILES
+from iclab.authoring.plugged import SETTING, pinned
 from iclab.errors import InputError, nearest, require
 from iclab.settings import names_of, replaced, value_of
 
@@ -76,6 +77,8 @@ def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any], al
     for name in names:
         if name in known:
             continue
+        words = f"--model: {', '.join(owners)} can be asked of no other model; its world has a model of its own."
+        require(name != SETTING, words)
         inside = [setting for setting in known if setting.startswith(f"{name}.")]
         require(not inside, f"{option} {name}: this is a group of settings; name one of them: {', '.join(inside)}.")
         raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")
@@ -98,11 +101,22 @@ def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def with_model(changes: dict[str, str], model: str | None, ids: Sequence[str]) -> dict[str, str]:
+    """Changes of settings, and with `--model NAME` the model too."""
+    if model is None:
+        return changes
+    require(bool(ids), f"--model {model}: name the paper whose world it is put into, for example mamba-outliers.")
+    require(SETTING not in changes, f"--model {model} and --set {SETTING}={changes.get(SETTING)} are the same setting.")
+    return changes | {SETTING: model}
+
+
 def grid_values(settings: Any, name: str, text: str) -> list[Any]:
     """The values of one swept setting: v1,v2,... or start:stop:count, evenly spaced with both ends."""
     option = "--grid"
-    if ":" not in text:
+    before = value_of(settings, name)
+    if ":" not in text or isinstance(before, str):
         values = [parse(settings, option, name, part) for part in text.split(",") if part.strip()]
+        values = [pinned(value) for value in values] if name == SETTING else values
     else:
         parts = text.split(":")
         counted = len(parts) == 3 and bool(re.fullmatch(r"[0-9]{1,9}", parts[2]))

@@ -197,7 +197,7 @@ def _require_met(one: Question, name: str, points: Sequence[Point]) -> None:
     statement = one.statements[name]
     theorem = statement.hypotheses or name
     own = one.paper.theorem(theorem, one.settings)
-    if own is None:
+    if own is None or statement.asked_of:
         return
     unmet: dict[str, int] = {}
     drawn = [point for point in points if not point.alone]

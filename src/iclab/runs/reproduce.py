@@ -19,6 +19,7 @@ from rich.console import Console
 from iclab import sequential
 from iclab.authoring.dependence import computing_part
 from iclab.authoring.paper import PROFILES, Paper, variants
+from iclab.authoring.plugged import SETTING, pinned_in, text_of
 from iclab.devices import clock, numerics, prepare_jax
 from iclab.entries import SCHEMA
 from iclab.errors import InputError, require
@@ -91,7 +92,7 @@ def reproduce(
         "models are kept of what is trained here, not of what is taken over from another run; choose one of the two.",
     )
     looks = sequential.until_decided(count) if sparing else sequential.once(count)
-    changes = dict(changes or {})
+    changes = pinned_in(changes or {})
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
     settings = {paper.id: override(settings_of(paper, profile), changes) for paper in papers}
     statements = select(names, settings, only, shelf.papers)
@@ -104,7 +105,8 @@ def reproduce(
         papers.remove(paper)
         settings.pop(paper.id)
         statements = [statement for statement in statements if statement.paper != paper.id]
-    curves = beside(None if robustness is None else open_robust(robustness))
+    others = [statement.id for statement in statements if statement.asked_of]
+    curves = beside(None if robustness is None else open_robust(robustness), without=others)
     prepare_jax()
     texts = {name: text for name, text in shelf.texts.items() if name in chosen}
     for paper in papers:
@@ -134,8 +136,9 @@ def reproduce(
     _same_files(directory, identity)
     if changes or seeds is not None:
         refuse_too_large(_jobs(papers, statements, settings, texts, like))
+    carried = texts | text_of(changes.get(SETTING, ""))
     judge = Judge({paper.id: paper for paper in papers}, settings, attempted=PROFILES[profile].answers)
-    with resumable(console, directory), Store(directory, identity, {"texts": texts} if texts else None) as store:
+    with resumable(console, directory), Store(directory, identity, {"texts": carried} if carried else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         if reuse is not None:
             console.print(f"[dim]{take_over(store, Path(reuse))} results are taken over from {reuse}[/]")

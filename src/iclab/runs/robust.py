@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from iclab.authoring.dependence import computing_part
+from iclab.authoring.plugged import pinned_in
 from iclab.devices import numerics, prepare_jax
 from iclab.engine import ComputingEngine
 from iclab.errors import require
@@ -64,7 +65,8 @@ def robust(
     seeds = seed_count(seeds, profile)
     require(bool(ids), "name the statements: `iclab robust mamba-outliers/fig1a`; `iclab list` shows all of them.")
     prepare_jax()
-    asked = questions(ids, over, seeds, everything, profile, dict(changes or {}), console)
+    changes = pinned_in(changes or {})
+    asked = questions(ids, over, seeds, everything, profile, changes, console)
     designs = {one.paper.id: points_of(one, points, over) for one in asked}
     pieces = [
         Piece(one.paper.id, one.text, profile, one.changes, point, one.asked, seeds)
@@ -78,7 +80,7 @@ def robust(
         "points": points,
         "over": sorted(over),
         "asked": {one.paper.id: one.asked for one in asked},
-        "changes": dict(changes or {}),
+        "changes": changes,
         "texts": {one.paper.id: computing_part(one.text) for one in asked if one.text},
         "version": importlib.metadata.version("iclab"),
         "source": source_digest(),

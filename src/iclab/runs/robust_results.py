@@ -106,9 +106,12 @@ def recorded() -> dict[str, dict[str, Any]]:
     return {one["id"]: one for one in json.loads(text)["statements"]}
 
 
-def beside(answers: Robust | None) -> dict[str, dict[str, Any]]:
-    """What stands beside the answers of a run, by statement: what was recorded, or what a curve of the user's says."""
-    found = {name: {**one, "svg": ""} for name, one in recorded().items()}
+def beside(answers: Robust | None, without: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """What stands beside the answers of a run, by statement: what was recorded, or what a curve of the user's says.
+
+    Nothing is on record for statements that are asked `without` the paper's own model.
+    """
+    found = {name: {**one, "svg": ""} for name, one in recorded().items() if name not in without}
     for one in answers.statements if answers else ():
         found[one.id] = short(one.summary()) | {"svg": pictures(one)["svg"].decode()}
     return found

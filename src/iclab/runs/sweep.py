@@ -18,6 +18,7 @@ import xarray as xr
 from rich.console import Console
 
 from iclab.authoring.dependence import computing_part
+from iclab.authoring.plugged import pinned_in
 from iclab.devices import numerics, prepare_jax
 from iclab.engine import ComputingEngine
 from iclab.errors import require
@@ -65,7 +66,7 @@ def sweep(
     console = console or Console(quiet=True)
     what = find(target)
     loaded = load(what, profile)
-    changes = dict(changes or {})
+    changes = pinned_in(changes or {})
     check_names("--set", list(changes), {what.id: loaded.settings})
     check_names("--grid", list(grid), {what.id: loaded.settings})
     require(bool(grid), "nothing is swept; give at least one --grid name=v1,v2,...")

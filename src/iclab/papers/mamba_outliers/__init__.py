@@ -6,8 +6,9 @@ Mamba against linear Transformers when some of the examples in the prompt carry 
 from iclab.papers.mamba_outliers.experiments import experiments as drawn
 from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import figures, tables
+from iclab.papers.mamba_outliers.mechanisms import experiments as switched
 from iclab.papers.mamba_outliers.rates import experiments as trained
-from iclab.papers.mamba_outliers.settings import settings, symbols, unstated
+from iclab.papers.mamba_outliers.settings import check, settings, symbols, unstated
 from iclab.papers.mamba_outliers.shifts import experiments as shifted
 from iclab.papers.mamba_outliers.statements import statements
 from iclab.papers.mamba_outliers.theory import theorems
@@ -20,9 +21,9 @@ equation = (
     r"G_{i,l+1}(w) = \sigma(w^\top p_i) \prod_{j=i+1}^{l+1} \big( 1 - \sigma(w^\top p_j) \big)"
 )
 
-experiments = drawn | trained | shifted
+experiments = drawn | trained | shifted | switched
 
 __all__ = [
-    "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
+    "check", "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",
     "symbols", "tables", "theorems", "title", "unstated",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from iclab.expressions import apply, measured
 from iclab.kinds import above, below, larger, smaller, suffices
 from iclab.papers.mamba_outliers import theory
 from iclab.papers.mamba_outliers.laws import limits
+from iclab.papers.mamba_outliers.mechanisms import mechanism_statement
 from iclab.papers.mamba_outliers.readings import STACKED, borne, from_fraction, sized, up_to
 from iclab.papers.mamba_outliers.settings import KINDS, TASKS, Settings
 from iclab.papers.mamba_outliers.shifts import MANY, SUMS, inside_length
@@ -45,7 +46,7 @@ def elsewhere(ratio: xr.DataArray) -> xr.DataArray:
 
 def beyond(s: Settings) -> list[Statement]:
     """All of them."""
-    return [*ours(s), *gpt2(s)]
+    return [*ours(s), mechanism_statement(s), *gpt2(s)]
 
 
 def ours(s: Settings) -> list[Statement]:

@@ -13,18 +13,21 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from iclab.authoring import Experiment, Lab, Member, Recipe, Trained, errors, expect, hinge
-from iclab.models.linear_transformer import LinearTransformer
-from iclab.models.mamba import Mamba
+from iclab.authoring.plugged import weighs
+from iclab.errors import require
+from iclab.models import Model
 from iclab.papers.mamba_outliers import theory
 from iclab.papers.mamba_outliers.explorer import explorer
 from iclab.papers.mamba_outliers.settings import (
     KINDS,
     ONE_LAYER,
+    OWN,
     STACKS,
     TASK_SETS,
     TASKS,
     Settings,
     inference_world,
+    kinds,
     one_layer,
     stacked,
     symbols,
@@ -40,7 +43,7 @@ LENGTHS = (10, 20, 30, 40, 60)  # l_ts
 ERRORS = errors(hinge)
 
 
-def observe(model: Mamba | LinearTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
+def observe(model: Model, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Attention sums by group, in the test world with α = 0.3 and κ_a' = κ_a."""
     return expect(attention_sums, model, member.watched[0], key, 2)
 
@@ -49,7 +52,28 @@ def train_one_layer(lab: Lab, kind: str) -> Trained:
     """One-layer models, one setting per task set."""
     s: Settings = lab.settings
     recipes = {name: one_layer(s, kind, shifts) for name, shifts in TASK_SETS.items()}
-    return lab.train(f"{kind}-one-layer", recipes, s.record_at(s.steps), (observe,))
+    other = kind == OWN and s.model != OWN
+    # Any other model has the same random stream, whatever it is called and wherever it comes from.
+    name = "model-one-layer" if other else f"{kind}-one-layer"
+    observers = (observe,) if not other or watchable(s) else ()
+    return lab.train(name, recipes, s.record_at(s.steps), observers)
+
+
+def watchable(s: Settings) -> bool:
+    """Whether the model in Mamba's place keeps a score and a gate for each example."""
+    recipe = one_layer(s, OWN, 1)
+    return weighs(recipe.model, recipe.world)
+
+
+def require_watchable(s: Settings) -> None:
+    """Refuse what looks at scores and gates where there are none."""
+    sentence = f"{kinds(s)[OWN]} keeps no score and no gate for each example; ask it about its errors, as fig1 does."
+    require(s.model == OWN or watchable(s), sentence)
+
+
+def stacks(s: Settings) -> list[str]:
+    """The three-layer stacks; another model is asked in one layer only."""
+    return list(STACKS.values()) if s.model == OWN else []
 
 
 def train_stack(lab: Lab, name: str) -> Trained:
@@ -168,8 +192,9 @@ def gpt2_outliers(lab: Lab) -> xr.Dataset:
 
 def attention(lab: Lab) -> xr.Dataset:
     """Corollary 1, Figs. 2 and 4: attention sums along training, one layer and three."""
+    require_watchable(lab.settings)
     parts = [train_one_layer(lab, "mamba").history.sel(setting=[TASKS]).assign_coords(setting=[ONE_LAYER])]
-    parts += [train_stack(lab, name).history for name in STACKS.values()]
+    parts += [train_stack(lab, name).history for name in stacks(lab.settings)]
     names = ["score_same", "score_other", "training_loss", "training_error"]
     # Which steps a setting was recorded at: elsewhere it is NaN, as it is where it diverged.
     marked = [part[names].assign(recorded=(("setting", "step"), np.ones((1, part.sizes["step"])))) for part in parts]
@@ -180,13 +205,14 @@ def attention(lab: Lab) -> xr.Dataset:
 def gates(lab: Lab) -> xr.Dataset:
     """Corollary 2, Figs. 3 and 5: gates of outlier and clean examples by distance to the query, α = 0.3."""
     s: Settings = lab.settings
+    require_watchable(s)
     sizes, prompts = {"magnitude": s.magnitudes}, s.trend_prompts
 
     def measure(trained: Trained) -> xr.Dataset:
         return tested(lab, trained, "gates", sizes, prompts, gate_profile, fraction=s.gate_fraction)
 
     parts = [measure(train_one_layer(lab, "mamba")).sel(setting=[TASKS]).assign_coords(setting=[ONE_LAYER])]
-    parts += [measure(train_stack(lab, name)) for name in STACKS.values() if "Mamba" in name]
+    parts += [measure(train_stack(lab, name)) for name in stacks(s) if "Mamba" in name]
     found = xr.concat(parts, "setting", join="outer")
     places = np.arange(1, found.sizes["rank"] + 1)
     counts = {name: found[f"{name}_count"] for name in ("ranked", "outlier", "clean")}  # no average where there is none

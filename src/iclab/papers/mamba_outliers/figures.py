@@ -15,7 +15,7 @@ from iclab.authoring import UNIT, Custom, Expression, Lines, Results, Table, app
 from iclab.drawing import COLOURS, boundary_map
 from iclab.papers.mamba_outliers.laws import LAWS, examples_needed, largest_borne, near_half
 from iclab.papers.mamba_outliers.readings import RULE_WORDS, gate, recorded
-from iclab.papers.mamba_outliers.settings import KINDS, ONE_LAYER, STACKS, TASK_SETS, TASKS, Settings
+from iclab.papers.mamba_outliers.settings import KINDS, ONE_LAYER, OWN, STACKS, TASK_SETS, TASKS, Settings, kinds
 from iclab.papers.mamba_outliers.shifts import MANY, inside_length
 from iclab.statistics import band, interval
 
@@ -23,8 +23,9 @@ ALPHA: dict[str, Any] = {"x": "outliers α", "rules": {"0.01": 0.01}, "bounds": 
 MAMBAS = tuple(name for name in STACKS.values() if "Mamba" in name)
 
 
-def _errors(words: str = "{}", variable: str = "error", **at: object) -> dict[str, Expression]:
-    return {words.format(name): measured("robustness", variable).sel(kind=kind, **at) for kind, name in KINDS.items()}
+def _errors(s: Settings, words: str = "{}", variable: str = "error", **at: object) -> dict[str, Expression]:
+    named = kinds(s).items()
+    return {words.format(name): measured("robustness", variable).sel(kind=kind, **at) for kind, name in named}
 
 
 def fig1(results: Results, s: Settings) -> Figure:
@@ -33,14 +34,14 @@ def fig1(results: Results, s: Settings) -> Figure:
     for tasks, (letter, rule) in itertools.product(TASK_SETS, zip("ABC", RULE_WORDS, strict=True)):
         at = {"setting": tasks, "rule": rule}
         first, last = s.magnitudes[0], s.magnitudes[-1]
-        small, large = (_errors(f"{{}}, κ_a' = {size:g}", magnitude=size, **at) for size in (first, last))
-        data = small | large | _errors(f"{{}}, κ_a' = {last:g}, exact number", "exact_error", **at)
+        small, large = (_errors(s, f"{{}}, κ_a' = {size:g}", magnitude=size, **at) for size in (first, last))
+        data = small | large | _errors(s, f"{{}}, κ_a' = {last:g}, exact number", "exact_error", **at)
         title, look = (
             f"1({letter}) {RULE_WORDS[rule]}, {tasks}",
             {"dashed": tuple(small), "colours": (0, 1, 0, 1, 5, 4)},
         )
         shown.append(Lines(title, data, "fraction", **ALPHA | look))
-    others = {"robustness-seen": "Mamba, seen outliers", "robustness-brief": "linear, T_T steps"}
+    others = {"robustness-seen": f"{kinds(s)[OWN]}, seen outliers", "robustness-brief": "linear, T_T steps"}
     for letter, rule in zip("ABC", RULE_WORDS, strict=True):
         data = {
             words: measured(name, "error").sel(kind=kind, rule=rule).isel(setting=0, magnitude=0)
@@ -121,7 +122,7 @@ def gpt2_outliers(results: Results, s: Settings) -> Figure:
     for size, rule in itertools.product(s.magnitudes, RULE_WORDS):
         deep = measured("gpt2-outliers", "error").sel(rule=rule, magnitude=size)
         own = {f"GPT-2, {tasks} tasks": deep.sel(tasks=tasks) for tasks in ("all", "seen")}
-        data = _errors(setting=TASKS, rule=rule, magnitude=size) | own
+        data = _errors(s, setting=TASKS, rule=rule, magnitude=size) | own
         shown.append(Lines(f"{RULE_WORDS[rule]}, κ_a' = {size:g}", data, "fraction", seeds=True, **ALPHA))
     return picture(results, *shown, height=2.8, columns=3)
 
@@ -138,7 +139,7 @@ def near_half_figure(results: Results, s: Settings) -> Figure:
     errors = (
         Lines(f"{name}, labels flipped", measured("majority", "error").sel(kind=kind), "length", by="fraction",
               label="α = {}", log="x", bounds=UNIT, limits=(-0.02, 0.6))
-        for kind, name in KINDS.items()
+        for kind, name in kinds(s).items()
     )  # fmt: skip
     return picture(results, *errors, near_half(s).panel("(17): linear Transformer"), width=3.8)
 
@@ -207,7 +208,9 @@ def phase(results: Results, s: Settings) -> Figure:
 
         return Custom(f"{title}, κ_a' = {size:g}", ("phase",), paint)
 
-    first = (panel("Thm 2: Mamba", "mamba", size, (borne, lengths), "α = p_a l_tr / l_ts") for size in s.magnitudes)
+    first = (
+        panel(f"Thm 2: {kinds(s)[OWN]}", OWN, size, (borne, lengths), "α = p_a l_tr / l_ts") for size in s.magnitudes
+    )
     words = "(17): l_ts = (1/2−α)⁻² α log M1"
     second = panel("Thm 4: linear Transformer", "linear", s.magnitudes[-1], (fractions, needed), words)
     return picture(results, *first, second, width=4.8, height=3.6)

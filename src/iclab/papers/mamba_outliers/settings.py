@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
+from iclab.authoring.plugged import model_of, require_fits, require_model, shown
 from iclab.errors import InputError, require, require_settings
 from iclab.experiments import Recipe
+from iclab.losses import hinge
 from iclab.models.linear_transformer import LinearTransformerSettings, Residual
 from iclab.models.mamba import MambaSettings
 from iclab.optimisation import Training
@@ -73,7 +75,9 @@ class Settings:
     mamba_slowdown: float = 20.0  # η is divided by this there, so that a passage takes many steps
     linear_slowdown: float = 80.0
     rate_programs: int = 4  # sizes that need a program of their own: batches
+    mechanism_starts: str = "0.2"  # δ where input gate, decay and delta rule are switched on and off
     gpt2: GPT2Training = GPT2Training()
+    model: str = "mamba"  # or another mixer in the place of the one-layer Mamba, or a class in a file: my.py:Settings
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -88,6 +92,9 @@ class Settings:
         require(self.fractions[0] == 0 and self.fractions[-1] < 1 and _rise(self.fractions), f"{alphas}.")
         sizes = f"magnitude_dial is {self.magnitude_dial!r}; it needs positive numbers that rise"
         require(self.dial[0] > 0 and _rise(self.dial), f"{sizes}.")
+        begun = f"mechanism_starts is {self.mechanism_starts!r}; it needs positive numbers that rise"
+        require(self.starts[0] > 0 and _rise(self.starts), f"{begun}.")
+        require_model(self.model)
         patterns(self)
 
     def record_at(self, steps: int) -> list[int]:
@@ -103,6 +110,11 @@ class Settings:
     def dial(self) -> tuple[float, ...]:
         """κ_a' where it is varied."""
         return numbers(self.magnitude_dial)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """δ where mechanisms are compared."""
+        return numbers(self.mechanism_starts)
 
     @property
     def fractions(self) -> tuple[float, ...]:
@@ -168,6 +180,7 @@ unstated = (
 TASKS = "18 tasks"
 TASK_SETS = {TASKS: 3, "6 tasks": 1}  # shifts of the cycle: (i, i+1), (i, i+2), (i, i+3), or (i, i+1) alone
 KINDS = {"mamba": "Mamba", "linear": "linear Transformer"}
+OWN = "mamba"  # whose place another model takes
 ONE_LAYER = "Mamba, one layer"
 STACKS = {
     "label-residual": "Mamba, label residual",
@@ -242,9 +255,21 @@ def _world(
     return Classification(drawn, tasks, **lengths, **alike, outliers=carried)
 
 
+def kinds(s: Settings) -> dict[str, str]:
+    """What the two one-layer models are called: another one may be in the place of Mamba."""
+    return KINDS if s.model == OWN else KINDS | {OWN: shown(s.model)}
+
+
+def check(s: Settings) -> None:
+    """Refuse another model that does not fit into these worlds."""
+    if s.model != OWN:
+        require_fits(s.model, one_layer(s, OWN, 1).model, training_world(s, 1, s.outlier_fraction), hinge)
+
+
 def one_layer(s: Settings, kind: str, shifts: int) -> Recipe:
-    """One-layer "mamba" or "linear" on a task set, watched on a test world with α = 0.3."""
-    model = (MambaSettings if kind == "mamba" else LinearTransformerSettings)(s.initial_scale)
+    """One-layer "mamba", or what is in its place, or "linear" on a task set, watched on a test world with α = 0.3."""
+    own = model_of(s.model, initial_scale=s.initial_scale) if kind == OWN else None
+    model = LinearTransformerSettings(s.initial_scale) if own is None else own
     training = Training(s.mamba_step_size if kind == "mamba" else s.linear_step_size, s.batch)
     return Recipe(training_world(s, shifts, s.outlier_fraction), model, training, (_watched(s),))
 
@@ -291,6 +316,7 @@ _small: dict[str, Any] = {
 }
 _small |= {"rate_programs": 1}
 _large: dict[str, Any] = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
+_large |= {"mechanism_starts": "0.1 0.2 0.4"}
 _deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
 _smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())
 settings = {"smoke": _smoke, "quick": Settings(), "paper": Settings(**_large, gpt2=_deep)}

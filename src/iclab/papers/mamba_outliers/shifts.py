@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from iclab.authoring import Experiment, Lab
-from iclab.papers.mamba_outliers.experiments import ERRORS, both, tested, train_one_layer
+from iclab.papers.mamba_outliers.experiments import ERRORS, both, require_watchable, tested, train_one_layer
 from iclab.papers.mamba_outliers.laws import near_half
 from iclab.papers.mamba_outliers.settings import TASKS, Settings, inference_world
 from iclab.probes.gates import clipped_errors
@@ -50,6 +50,7 @@ def sums(lab: Lab) -> xr.Dataset:
 def clipped(lab: Lab) -> xr.Dataset:
     """Fig. 1(A) with the negative attention scores set to 0 ("clipped"), exact numbers, the larger κ_a'."""
     s: Settings = lab.settings
+    require_watchable(s)
     fixed = {"magnitude": s.magnitudes[-1], "exact": True, "stackable": True}
     trained, dims = train_one_layer(lab, "mamba").only(TASKS), {"fraction": s.fractions}
     return tested(lab, trained, "clipped", dims, s.trend_prompts, clipped_errors, **fixed).isel(setting=0, drop=True)

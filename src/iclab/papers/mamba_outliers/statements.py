@@ -14,8 +14,10 @@ import dataclasses
 
 import xarray as xr
 
+from iclab.authoring.plugged import Role
 from iclab.expressions import apply, measured
 from iclab.kinds import above, below, big_o, identical, omega, suffices, within
+from iclab.models.zoo import UNWEIGHED
 from iclab.papers.mamba_outliers.beyond import beyond
 from iclab.papers.mamba_outliers.laws import HALF, LAWS, excess, limits, linear_region, mamba_region, near_half
 from iclab.papers.mamba_outliers.lemmas import lemmas
@@ -33,7 +35,7 @@ from iclab.papers.mamba_outliers.readings import (
     sized,
     up_to,
 )
-from iclab.papers.mamba_outliers.settings import KINDS, Settings, symbols
+from iclab.papers.mamba_outliers.settings import KINDS, OWN, STACKS, Settings, symbols
 from iclab.scaling import Scaling
 from iclab.statements import UNIT, Part, Reading, Statement
 from iclab.statistics.fits import exponents_by_seed
@@ -106,7 +108,19 @@ def times_needed(mamba: xr.DataArray, linear: xr.DataArray) -> xr.DataArray:
 def statements(s: Settings) -> list[Statement]:
     """All statements, with the rules that follow from these settings."""
     found = [*theorems(s), *corollaries(s), *lemmas(s), *panels(s), *beyond(s)]
-    return [statement for statement in found if statement.parts]
+    found = [statement for statement in found if statement.parts]
+    return found if s.model == OWN else place_of_mamba(s).ask(s.model, found)
+
+
+def place_of_mamba(s: Settings) -> Role:
+    """What another model is asked in the place of the one-layer Mamba."""
+    errors = ("convergence", "robustness", "robustness-seen", "robustness-brief", "phase", "majority", "dial", "sums")
+    weights = () if s.model in UNWEIGHED else ("attention", "gates", "clipped")
+    return Role("Mamba", (*errors, *weights), ("fig1", "phase", "near-half", "dial", "clipped"), _of_a_stack)
+
+
+def _of_a_stack(reading: Reading) -> bool:
+    return reading.at.get("setting") in STACKS.values()
 
 
 def theorems(s: Settings) -> list[Statement]:

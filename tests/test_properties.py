@@ -27,11 +27,13 @@ CAN = {  # which models can be used in which worlds; all other pairs must be ref
     "outliers": ("softmax", "linear", "mamba", "gpt2"),
     "reasoning": ("chain", "gpt2"),
     "concepts": ("residual", "gpt2"),
+    "regression": ("softmax", "linear", "mamba", "gpt2"),
+    "recall": ("gpt2",),
+    "markov": ("residual", "gpt2"),
 }
 SOUND = [pair for pair in PAIRS if pair[1] in CAN[pair[0]]]
-FEW = [
-    pair for pair in SOUND if pair[0] != "several labels" and pair not in (("outliers", "gpt2"), ("outliers", "linear"))
-]
+LONG = ("outliers gpt2", "outliers linear", "regression softmax", "regression mamba", "regression gpt2", "markov gpt2")
+FEW = [pair for pair in SOUND if pair[0] != "several labels" and " ".join(pair) not in LONG]
 REFUSED = [pair for pair in PAIRS if pair[1] not in CAN[pair[0]]]
 SENTENCE = re.compile(r"[^\n]{15,400}\.")
 
@@ -95,7 +97,8 @@ def test_valid_settings_train_without_nan(world, model, cases):
             )  # no step was taken before the first record
             lost |= ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         assert not lost.any(), setups[int(lost.argmax())]
-        assert records["error"].min() >= 0 and records["error"].max() <= 1
+        errors_made = records.get("error", np.zeros(1))  # a distance counts none
+        assert errors_made.min() >= 0 and errors_made.max() <= 1
 
     property_holds()
     assert len(seen) >= (500 if cases.slow else 6)

@@ -107,7 +107,7 @@ class Markov(eqx.Module):
         moves = np.array([np.eye(self.states)[list(p)] for p in itertools.permutations(range(self.states))])
         return jnp.tensordot(self._dirichlet(key, (len(moves),)), jnp.asarray(moves), 1)
 
-    def _dirichlet(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, "..."]:
+    def _dirichlet(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, ...]:
         """Draws from Dirichlet(α, ..., α) along the last axis. For α = 1 exponentials do, which are much faster."""
         if self.concentration == 1:
             gammas = -jnp.log1p(-uniforms(key, int(np.prod(shape)))).reshape(shape) + 1e-12

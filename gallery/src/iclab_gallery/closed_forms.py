@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.special import digamma
+from scipy.stats import betabinom
 
 
 def gamma(eigenvalues, length):
@@ -40,3 +42,31 @@ def flow(eigenvalues, length, start, time=1e4):
         return -np.append(np.sum(slope * weights), (scale * slope).ravel())
 
     return solve_ivp(velocity, (0, time), start, method="LSODA", rtol=1e-10, atol=1e-12).y[:, -1]
+
+
+def urn_loss(seen, states, concentration):
+    """The expected loss -log p of the Dirichlet posterior (n_j + α)/(n + kα) for the next symbol, after n symbols.
+
+    Symbols are drawn from p ~ Dirichlet(α, ..., α), so their number n_j is beta-binomial and the next one is j with
+    probability (n_j + α)/(n + kα).
+    """
+    counts, total = np.arange(seen + 1), seen + states * concentration
+    chances = betabinom(seen, concentration, (states - 1) * concentration).pmf(counts) if seen else np.ones(1)
+    shares = (counts + concentration) / total
+    return float(-states * np.sum(chances * shares * np.log(shares)))
+
+
+def expected_entropy(states, concentration):
+    """E H(p) for p ~ Dirichlet(α, ..., α): what `urn_loss` falls to."""
+    return float(digamma(states * concentration + 1) - digamma(concentration + 1))
+
+
+def in_weights_posterior(items, means, labels, deviation, count):
+    """P(label | item) by what the weights can know: classes are equally likely, items are (μ_k + ε η)/√(1 + ε²) with
+    η ~ N(0, I/D), and the context says nothing. Rows are items, columns the `count` labels.
+    """
+    variance = deviation**2 / ((1 + deviation**2) * means.shape[1])
+    centres = means / np.sqrt(1 + deviation**2)
+    logs = -np.sum((items[:, None] - centres) ** 2, axis=2) / (2 * variance)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return shares @ np.eye(count)[labels] / shares.sum(axis=1, keepdims=True)

@@ -29,11 +29,11 @@ SQUARINGS = 7  # the first state is drawn from a row of P^128: stationary but fo
 MOST_PERMUTED = 5  # states of doubly stochastic chains: 5! = 120 permutations
 
 
-class Prior(enum.Enum):
+class Prior(enum.IntEnum):
     """Where chains come from: rows that are independent of each other, or mixtures of permutations."""
 
-    rows = "rows"
-    doubly_stochastic = "doubly stochastic"
+    rows = 0
+    doubly_stochastic = 1
 
 
 class Markov(eqx.Module):
@@ -50,9 +50,9 @@ class Markov(eqx.Module):
     dictionary: Float[Any, "*members states states"]
     length: Int[Any, "*members"]
     shortest_length: Int[Any, "*members"]
+    prior: Int[Any, "*members"]
     maximum_length: int = eqx.field(static=True)
     concentration: float = eqx.field(static=True)
-    prior: Prior = eqx.field(static=True)
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class Markov(eqx.Module):
         require(2 <= shortest <= length, f"shortest_length is {shortest}; it must lie in 2..{length}, the length.")
         require_finite(concentration=concentration)
         require_positive(concentration=concentration)
-        few = prior is Prior.rows or states <= MOST_PERMUTED
+        few = prior == Prior.rows or states <= MOST_PERMUTED
         require(few, f"states is {states}; doubly stochastic chains are drawn with at most {MOST_PERMUTED}.")
         self.dictionary = np.eye(states, dtype=np.float32)
         self.length = np.int32(length)
         self.shortest_length = np.int32(shortest)
         self.maximum_length = longest
         self.concentration = float(concentration)
-        self.prior = prior
+        self.prior = np.int32(prior)
 
     @property
     def states(self) -> int:
@@ -102,10 +102,12 @@ class Markov(eqx.Module):
 
     def chain(self, key: Key[Array, ""]) -> Float[Array, "states states"]:
         """A transition matrix P: row i is the distribution of what follows state i."""
-        if self.prior is Prior.rows:
-            return self._dirichlet(key, (self.states, self.states))
+        rows = self._dirichlet(key, (self.states, self.states))
+        if self.states > MOST_PERMUTED:
+            return rows
         moves = np.array([np.eye(self.states)[list(p)] for p in itertools.permutations(range(self.states))])
-        return jnp.tensordot(self._dirichlet(key, (len(moves),)), jnp.asarray(moves), 1)
+        mixture = jnp.tensordot(self._dirichlet(jax.random.fold_in(key, 1), (len(moves),)), jnp.asarray(moves), 1)
+        return jnp.where(self.prior == Prior.doubly_stochastic, mixture, rows)
 
     def _dirichlet(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, ...]:
         """Draws from Dirichlet(α, ..., α) along the last axis. For α = 1 exponentials do, which are much faster."""

@@ -31,6 +31,13 @@ def risk(answer, length, covariates, query=None, task=None):
     return np.trace(query @ errors, axis1=-2, axis2=-1)
 
 
+def start(dimension, seed):
+    """The initialisation of the theorem with σ = 1, as one vector: c = 1, W = ΘΘᵀ of Frobenius norm 1, Θ Gaussian."""
+    theta = np.random.default_rng(seed).standard_normal((dimension, dimension))
+    square = theta @ theta.T
+    return np.append(1.0, (square / np.linalg.norm(square)).ravel())
+
+
 def flow(eigenvalues, length, start, time=1e4):
     """Gradient flow on half of the risk, from c = start[0], W = start[1:], in float64: where it is at this time."""
     d = len(eigenvalues)

@@ -74,11 +74,6 @@ def relative(bias):
     return bias[np.clip(places[:, None] - places, 0, None)]
 
 
-def causal(present):
-    """Which s every t may look at."""
-    return np.tri(len(present), dtype=bool) & present
-
-
 class Transformer(eqx.Module):
     """Two layers of attention: A and r, then B, r' and C."""
 
@@ -91,7 +86,10 @@ class Transformer(eqx.Module):
     def __call__(self, prompt):
         """Scores of all states; where layer 1 looks from every token, and layer 2 from the last."""
         tokens = prompt.tokens()
-        looks = attention(relative(self.first_places) + tokens @ self.first @ tokens.T, causal(prompt.present))
+        looks = attention(
+            relative(self.first_places) + tokens @ self.first @ tokens.T,
+            np.tri(len(tokens), dtype=bool) & prompt.present,
+        )
         stream = jnp.concatenate([tokens, looks @ tokens], axis=1)
         scores = self.second_places[::-1] + stream @ (self.second.T @ stream[-1])
         last = attention(scores, prompt.present)
@@ -120,37 +118,35 @@ class Simplified(eqx.Module):
     def __call__(self, prompt):
         """Scores of all states, and what layer 2 gives every token."""
         tokens = jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
-        looks = attention(relative(self.places), causal(prompt.present))
+        looks = attention(relative(self.places), np.tri(len(tokens), dtype=bool) & prompt.present)
         scores = jnp.where(prompt.present, looks @ tokens @ (self.weights.T @ tokens[-1]), 0.0)
         return scores @ tokens, {"before": looks, "attention": scores}
 
 
 class SimplifiedSettings(eqx.Module):
-    """The paper's start: no place is preferred, every entry of W is 0.01."""
+    """The start of the paper's code: no place is preferred, every entry of W is 0.01."""
 
     initial_weight: float = 0.01
 
     def init(self, key, world):
         """Nothing is random but the prompts."""
-        shape = (world.states, world.states)
-        return Simplified(jnp.zeros(world.maximum_length), self.initial_weight * jnp.ones(shape))
+        weights = self.initial_weight * jnp.ones((world.states, world.states))
+        return Simplified(jnp.zeros(world.maximum_length), weights)
 
 
 def strategies(prompt):
     """The three strategies' probabilities of the next state."""
     tokens = jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
-    k = tokens.shape[1]
     followed = tokens[:-1] @ tokens[-1]  # which tokens are the last one's state
-    counts = {"uniform": jnp.zeros(k), "unigram": jnp.sum(tokens, axis=0), "bigram": followed @ tokens[1:]}
-    return {name: (own + 1) / (jnp.sum(own) + k) for name, own in counts.items()}
+    counts = {"uniform": 0 * tokens[0], "unigram": jnp.sum(tokens, axis=0), "bigram": followed @ tokens[1:]}
+    return {name: (own + 1) / jnp.sum(own + 1) for name, own in counts.items()}
 
 
 def measure(model, prompt):
     """Losses of the model and of the strategies, how far it is from each, and where the layers look."""
     output, trace = model(prompt)
     logs = jax.nn.log_softmax(output)
-    rules = strategies(prompt)
-    tokens = prompt.tokens()
+    rules, tokens = strategies(prompt), prompt.tokens()
     before = jnp.mean(jnp.diagonal(trace["before"], offset=-1))
     follows = jnp.append(False, tokens[:-1] @ tokens[-1] > 0.5)
     off = jnp.stack([jnp.sum(rules[name] * (jnp.log(rules[name]) - logs)) for name in STRATEGIES])
@@ -166,8 +162,8 @@ def observe(model, member, key):
 
 def trained(lab, name, recipes):
     """A training, looked at often."""
-    s = lab.settings
-    record_at = sorted({round(s.steps * share) for share in np.linspace(0, 1, s.records + 1) ** 1.5})
+    shares = np.linspace(0, 1, lab.settings.records + 1) ** 1.5
+    record_at = sorted({round(lab.settings.steps * share) for share in shares})
     found = lab.train(name, recipes, record_at, (observe,), ic.cross_entropy).history
     return found.assign_coords(strategy=list(STRATEGIES))
 

@@ -250,7 +250,7 @@ unstated = (
 
 def widths(results, settings):
     """Error against width, by number of pairs, a panel per mixer."""
-    shown = [ic.Lines(kind, of(kind), "width", by="pairs", label="{} pairs", log="x", x="width d", y="0-1 error",
+    shown = [ic.Lines(kind, of(kind), "width", by="pairs", label="{} pairs", x="width d", y="0-1 error",
                       bounds=ic.UNIT, limits=(-0.03, 1.03), rules={"10 %": 0.1}) for kind in MIXERS]  # fmt: skip
     return ic.picture(results, *shown)
 

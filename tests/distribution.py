@@ -44,7 +44,7 @@ def check_sdist(path: Path) -> None:
     """Tests, documentation and examples are there, and everything under version control in those folders."""
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    wanted = {*SDIST, *tracked("src", "tests", "docs", "benchmarks", "examples")}
+    wanted = {*SDIST, *tracked("src", "tests", "docs", "benchmarks", "examples", "gallery")}
     assert wanted <= names, f"missing in the sdist: {sorted(wanted - names)}"
     assert not any("__pycache__" in name for name in names)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from iclab.losses import cross_entropy, hinge, squared
+from iclab.losses import cross_entropy, hinge, regression, squared
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.models.gpt2 import GPT2Settings
 from iclab.models.gru import GRUSettings
@@ -25,8 +25,11 @@ from iclab.optimisation import Cosine, Training
 from iclab.patterns import orthogonal_patterns
 from iclab.worlds.classification import Classification
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
+from iclab.worlds.markov import Markov, Prior
 from iclab.worlds.outliers import LabelRule, Outliers, Placement
 from iclab.worlds.reasoning import Mode, Reasoning
+from iclab.worlds.recall import Recall
+from iclab.worlds.regression import Regression
 from iclab.worlds.tasks import all_tasks, cyclic_tasks
 from iclab.worlds.transitions import for_steps
 
@@ -181,9 +184,49 @@ CONCEPTS = Maker(
     (WORDS, WORDS | {"kind": Kind.qa}, WORDS | {"kind": Kind.qa_icl, "maximum_pairs": 1}), cross_entropy,
 )  # fmt: skip
 
+
+@st.composite
+def valid_regression(draw, shape):
+    numbers = {name: draw(floats(0, 3)) for name in ("covariance", "query_covariance", "task_covariance", "noise")}
+    return shape | numbers | {"length": draw(st.integers(1, shape["maximum_length"])), "task_mean": draw(floats(-2, 2))}
+
+
+NUMBERS = {"dimension": 5, "maximum_length": 6}
+REGRESSION = Maker(
+    Regression, valid_regression,
+    {"dimension": "size", "length": "size", "covariance": "not negative", "query_covariance": "not negative",
+     "task_covariance": "not negative", "task_mean": "finite", "noise": "not negative"},
+    (NUMBERS, NUMBERS | {"dimension": 2, "maximum_length": 1}), regression,
+)  # fmt: skip
+
+
+def valid_recall(shape):
+    return st.integers(1, shape["maximum_pairs"]).map(lambda pairs: shape | {"pairs": pairs})
+
+
+PAIRED = {"keys": 6, "values": 4, "maximum_pairs": 5, "joined": False}
+RECALL = Maker(
+    Recall, valid_recall, dict.fromkeys(("keys", "values", "pairs", "maximum_pairs"), "size"),
+    (PAIRED, PAIRED | {"joined": True}, PAIRED | {"keys": 1, "maximum_pairs": 1}), cross_entropy,
+)  # fmt: skip
+
+
+@st.composite
+def valid_markov(draw, shape):
+    length = draw(st.integers(2, shape["maximum_length"]))
+    return shape | {"length": length, "shortest_length": draw(st.none() | st.integers(2, length))}
+
+
+CHAIN = {"states": 3, "maximum_length": 8, "concentration": 1.0, "prior": Prior.rows}
+MARKOV = Maker(
+    Markov, valid_markov,
+    {"states": "size", "length": "size", "shortest_length": "size", "concentration": "positive"},
+    (CHAIN, CHAIN | {"concentration": 0.3}, CHAIN | {"prior": Prior.doubly_stochastic, "maximum_length": 2}), cross_entropy,
+)  # fmt: skip
+
 WORLDS = {
     "classification": CLASSIFICATION, "several labels": SEVERAL_LABELS, "outliers": OUTLIERS, "reasoning": REASONING,
-    "concepts": CONCEPTS,
+    "concepts": CONCEPTS, "regression": REGRESSION, "recall": RECALL, "markov": MARKOV,
 }  # fmt: skip
 
 

@@ -132,3 +132,10 @@ def test_what_is_not_there_is_said_in_one_sentence(expression, sentence):
     with pytest.raises(InputError) as refused:
         expression.evaluate(RESULTS)
     assert str(refused.value).startswith(sentence) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("dim", ["data", "name", "function"])
+def test_a_dimension_may_have_any_name(dim):
+    values = xr.DataArray([[1.0, 2.0]], dims=("seed", dim), coords={dim: ["a", "b"]})
+    chosen = measured("sums", "error").sel(**{dim: "b"}).evaluate({"sums": xr.Dataset({"error": values})})
+    assert chosen.values.tolist() == [2.0]

@@ -22,6 +22,7 @@ from iclab.models.mixers import MixerSettings
 from iclab.models.zoo import MECHANISMS, MIXERS
 from iclab.probes.gates import attention_sums, gate_profile
 from iclab.worlds.outliers import Outliers
+from iclab.worlds.recall import Recall
 from test_mamba import prompt
 from test_outliers import world
 
@@ -202,3 +203,14 @@ def test_a_world_with_neither_labels_nor_outputs_is_refused():
     concepts = drawn.CONCEPTS.make(**drawn.WORDS, basis_seed=None, pairs=2, cotasks=1, noise_scale=0.1)
     with pytest.raises(InputError, match="this world's tokens have neither"):
         MixerSettings().init(randomness.key(0), concepts)
+
+
+@pytest.mark.parametrize(("keys", "values"), [(8, 4), (6, 6), (4, 7)])
+def test_untrained_linear_attention_recalls_what_stands_behind_a_key(keys, values):
+    """With one-hot keys δ² is what the right value gets, and every other value gets nothing."""
+    place = Recall(keys, values, 4, joined=True)
+    model = MIXERS["retnet"](0.5).init(randomness.key(0), place)
+    assert model.block == (keys, keys + values)
+    asked = place.sample(randomness.key(1), 0)
+    answer = np.asarray(model(asked)[0])
+    assert answer.argmax() == int(asked.target) and (answer > 1e-6).sum() == 1

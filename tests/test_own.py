@@ -216,9 +216,12 @@ def package(tmp_path, monkeypatch):
 def test_registered_papers_are_listed_and_reproduced(package, tmp_path, command):
     package("other-lab = other_group")
     status, out, err = command("list", "other-lab")
-    assert status == 0 and out.startswith("other-lab: A sound file\n  small  ") and not err
+    assert status == 0 and out.startswith("other-lab: A sound file (from other-group)\n  small  ") and not err
+    assert command("list", "other-group") == (status, out, err)  # all papers of a package
     status, out, _ = command("list")
-    assert status == 0 and "other-lab: A sound file\n  small  " in out and "feature-selection: " in out
+    assert (
+        status == 0 and "other-lab: A sound file (from other-group)\n  small  " in out and "feature-selection: " in out
+    )
     run = iclab.reproduce("other-lab", seeds=2, out=tmp_path / "run")
     assert run.statements[0]["id"] == "other-lab/small"
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["identity"]["texts"]["other-lab"].startswith(

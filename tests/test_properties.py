@@ -28,10 +28,14 @@ CAN = {  # which models can be used in which worlds; all other pairs must be ref
     "outliers": ("softmax", "linear", "mamba", "gpt2", "gru", *MIXERS),
     "reasoning": ("chain", "gpt2", "gru", *MIXERS),
     "concepts": ("residual", "gpt2", "gru"),
+    "regression": ("softmax", "linear", "mamba", "gpt2", "gru", *MIXERS),
+    "recall": ("gpt2", "gru", *MIXERS),
+    "markov": ("residual", "gpt2", "gru"),
 }
 SOUND = [pair for pair in PAIRS if pair[1] in CAN[pair[0]]]
 MANY = {(world, model) for world in drawn.WORLDS for model in (*MIXERS, "gru") if world != "outliers"}
-MANY |= {("outliers", "gpt2"), ("outliers", "linear")}
+MANY |= {("outliers", "gpt2"), ("outliers", "linear"), ("markov", "gpt2")}
+MANY |= {("regression", model) for model in ("softmax", "mamba", "gpt2")}
 FEW = [pair for pair in SOUND if pair[0] != "several labels" and pair not in MANY]
 REFUSED = [pair for pair in PAIRS if pair[1] not in CAN[pair[0]]]
 SENTENCE = re.compile(r"[^\n]{15,400}\.")
@@ -96,7 +100,8 @@ def test_valid_settings_train_without_nan(world, model, cases):
             )  # no step was taken before the first record
             lost |= ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         assert not lost.any(), setups[int(lost.argmax())]
-        assert records["error"].min() >= 0 and records["error"].max() <= 1
+        errors_made = records.get("error", np.zeros(1))  # a distance counts none
+        assert errors_made.min() >= 0 and errors_made.max() <= 1
 
     property_holds()
     assert len(seen) >= (500 if cases.slow else 6)

@@ -30,7 +30,7 @@ class Expression:
 
     __array_ufunc__ = None  # NumPy leaves arithmetic to the expression
 
-    def __init__(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    def __init__(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> None:
         self._function = function
         self._arguments = arguments
         self._options = options
@@ -52,7 +52,7 @@ class Expression:
         """The experiments whose results are read, in order."""
         return tuple(dict.fromkeys(leaf.experiment for leaf in self.leaves()))
 
-    def _method(self, name: str, *arguments: Any, **options: Any) -> Expression:
+    def _method(self, name: str, /, *arguments: Any, **options: Any) -> Expression:
         return Expression(_call, self, name, *arguments, **options)
 
     def sel(self, **at: Any) -> Expression:
@@ -194,7 +194,7 @@ def measured(experiment: str, variable: str) -> Expression:
     return Measured(experiment, variable)
 
 
-def apply(function: Callable[..., Any], *arguments: Any, **options: Any) -> Expression:
+def apply(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Expression:
     """A function of arrays, evaluated when the expression is: arguments that are expressions become arrays first.
 
     >>> apply(abs, measured("training", "loss")).needs
@@ -207,7 +207,7 @@ def _value(argument: Any, results: Results) -> Any:
     return argument.evaluate(results) if isinstance(argument, Expression) else argument
 
 
-def _call(data: Any, name: str, *arguments: Any, **options: Any) -> Any:
+def _call(data: Any, name: str, /, *arguments: Any, **options: Any) -> Any:
     """A method of an array; a label or a dimension that is not there is said in one sentence."""
     if name in ("sel", "isel"):
         require_labels(data, str(data.name or "the result"), options, by_label=name == "sel")

@@ -25,25 +25,30 @@ class Library:
     """The papers that a command can use: those built in, those that packages register, and the files it was given.
 
     `texts` are the sources of what is not built in, by paper: with them results of another source are never mixed in.
-    `files` are the paths of the files.
+    `files` are the paths of the files, `packages` the names of the packages that papers come from.
     """
 
     papers: Mapping[str, Paper]
     texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    packages: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
-    """The papers that ids can mean, and the ids with files replaced: my_idea.py/error becomes my_idea/error."""
-    papers, texts = dict(PAPERS), {}
+    """The papers that ids can mean, and the ids with files and packages replaced: my_idea.py/error becomes
+    my_idea/error, and the name of a package all papers that it registers.
+    """
+    installed = registered(frozenset(PAPERS))
+    papers = dict(PAPERS) | {name: one.paper for name, one in installed.items()}
+    texts = {name: one.text for name, one in installed.items()}
+    packages = {name: one.package for name, one in installed.items()}
     files: dict[str, str] = {}
-    for name, (paper, text) in registered(frozenset(PAPERS)).items():
-        papers[name], texts[name] = paper, text
     plain = []
     for wanted in ids:
         found = split_file(wanted)
         if found is None:
-            plain.append(wanted)
+            own = [name for name, package in packages.items() if wanted in (package, package.removeprefix("iclab-"))]
+            plain += [wanted] if wanted in papers or not own else own
             continue
         name, text = read_file(found[0])
         paper = user_paper(name, text)
@@ -55,7 +60,7 @@ def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
         )
         papers[paper.id], texts[paper.id], files[paper.id] = paper, text, found[0]
         plain.append(f"{paper.id}/{found[1]}" if found[1] else paper.id)
-    return Library(papers, texts, files), plain
+    return Library(papers, texts, files, packages), plain
 
 
 def paper_from(name: str, text: str) -> Paper:
@@ -64,8 +69,8 @@ def paper_from(name: str, text: str) -> Paper:
         return PAPERS[name]
     installed = registered(frozenset(PAPERS))
     if name in installed:
-        require(installed[name][1] == text, f"this machine has another version of the package that registers {name}.")
-        return installed[name][0]
+        require(installed[name].text == text, f"this machine has another version of the package that registers {name}.")
+        return installed[name].paper
     return user_paper(name, text)
 
 

@@ -16,6 +16,7 @@ import sys
 import types
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 from iclab.authoring.guarded import guarded
 from iclab.authoring.module import paper_of
@@ -69,14 +70,22 @@ def user_paper(name: str, text: str) -> Paper:
     return paper_of(name, f"{name}.py", module_of(name, text))
 
 
+class Registered(NamedTuple):
+    """A paper of an installed package; `text` names the package, its version and its source."""
+
+    paper: Paper
+    text: str
+    package: str
+
+
 @functools.cache
-def registered(taken: frozenset[str]) -> dict[str, tuple[Paper, str]]:
-    """What installed packages register: papers by id, each with a text that names the package and its source.
+def registered(taken: frozenset[str]) -> dict[str, Registered]:
+    """What installed packages register: papers by id.
 
     An entry point may name a `Paper` or a module that is written as a user's file. One that cannot be used is a
     warning.
     """
-    found: dict[str, tuple[Paper, str]] = {}
+    found: dict[str, Registered] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         package = entry.dist.name if entry.dist else "a package"
         try:
@@ -85,7 +94,8 @@ def registered(taken: frozenset[str]) -> dict[str, tuple[Paper, str]]:
             require(usable, f"it is a {type(loaded).__name__}, neither a Paper nor a module.")
             paper = loaded if isinstance(loaded, Paper) else paper_of(entry.name, entry.value, loaded)
             require(paper.id not in taken and paper.id not in found, f"the id {paper.id!r} is taken by another paper.")
-            found[paper.id] = paper, f"{package} {entry.dist.version if entry.dist else ''} {_digest(entry.module)}"
+            text = f"{package} {entry.dist.version if entry.dist else ''} {_digest(entry.module)}"
+            found[paper.id] = Registered(paper, text, package)
         except Exception as error:
             text = f"{package} registers {entry.name} = {entry.value}, which cannot be used: {in_words(error)}"
             warnings.warn(text, PackageWarning, stacklevel=2)

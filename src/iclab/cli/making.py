@@ -27,7 +27,7 @@ def new(
     its claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
 
     Args:
-        kind: What the file shows how to write: world, model, probe or claim. Every one is a whole experiment.
+        kind: What the file shows how to write: world, model, probe or claim, or a whole paper. Every one runs.
         name: The file's name, which is also the name of its claims.
     """
     path = skeletons.write(kind, name, Path())

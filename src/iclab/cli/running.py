@@ -22,7 +22,8 @@ def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCr
     PAPER/STATEMENT` names its readings.
 
     Args:
-        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2) or .py files. None: all papers.
+        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), packages (gallery) or .py files. None:
+            all papers.
         experiments: List the experiments of these statements instead: what `iclab sweep` takes.
     """
     if experiments:
@@ -31,7 +32,8 @@ def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCr
     papers = contents() if not ids and not entry_points(group="iclab") else _chosen(ids)
     single = sum(len(paper["statements"]) for paper in papers) == 1
     for paper in papers:
-        say(shortened(f"{paper['id']}: {paper['title']}", OUT.width))
+        package = f" (from {paper['package']})" if paper.get("package") else ""
+        say(shortened(f"{paper['id']}: {paper['title']}", OUT.width - len(package)) + package)
         width = max(len(statement["id"]) for statement in paper["statements"]) - len(paper["id"]) - 1
         for beyond in (False, True):
             group = [statement for statement in paper["statements"] if statement["beyond"] == beyond]
@@ -54,7 +56,7 @@ def _chosen(ids: Ids) -> list[dict[str, Any]]:
     wanted = {statement.id for statement in select(names, papers=shelf.papers)}
     found = []
     for paper in shelf.papers.values():
-        one = entry(paper, default_settings(paper))
+        one = entry(paper, default_settings(paper)) | {"package": shelf.packages.get(paper.id, "")}
         one["statements"] = [statement for statement in one["statements"] if statement["id"] in wanted]
         found += [one] if one["statements"] else []
     return found
@@ -102,7 +104,7 @@ def reproduce(
     Args:
         ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), readings
             (mamba-outliers/fig1a[exact,kappa=10]), or a .py file of yours (my_idea.py, or my_idea.py/NAME for one of
-            its statements). None: all papers.
+            its statements), or a package that registers papers (gallery). None: all papers.
         only: Only one group of statements: papers (what is in them), theorems, figures, or beyond (the same questions
             to a deep model, and other questions of ours).
         profile: smoke (seconds: the code path, no answers), quick (minutes on a laptop), paper (many seeds; a GPU).

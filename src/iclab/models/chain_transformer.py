@@ -90,7 +90,7 @@ class ChainTransformerSettings(eqx.Module):
         columns = world.columns
         answers = jax.eval_shape(world.sample, key, 0).answers
         require(
-            answers is not None and 2 * answers.shape[-1] <= columns,
+            answers is not None and answers.shape[-1] == world.feature_columns <= columns // 2,
             "this model reads the second block of a token as its output; use it in a world of reasoning steps.",
         )
         if not self.separate:

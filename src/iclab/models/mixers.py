@@ -3,8 +3,8 @@
     F(Ψ; P) = the answer block of o_query = Σ_i e_i v_i
 
 in one layer, with the e_i that `iclab.models.mechanisms` and `iclab.models.recurrences` define; the value v_i of an
-example is its answer block, the columns that hold its label (or, in a world with answers of its own, the second block,
-which holds the output). A label of several columns is read by a vector a that is trained.
+example is its answer block, the columns that hold its label (or, in a world with answers of its own, the block behind
+the input, which holds the output). A label of several columns is read by a vector a that is trained.
 
     u ← u + o (full), u with o added to the answer block (label), or o (none);   u ← u + W_2 ReLU(W_1 u)
 
@@ -158,12 +158,13 @@ def answer_block(key: Key[Array, ""], world: World) -> tuple[int, int]:
     answers = jax.eval_shape(world.sample, key, 0).answers
     if answers is None:
         return world.feature_columns, world.columns
-    width = answers.shape[-1]
+    start, width = world.feature_columns, answers.shape[-1]
     require(
-        2 * width <= world.columns,
-        "a token mixer reads labels, or the second block of a token as its output; this world's tokens have neither.",
+        start + width <= world.columns,
+        "a token mixer reads labels, or the block behind a token's input as its output; this world's tokens have "
+        "neither.",
     )
-    return width, 2 * width
+    return start, start + width
 
 
 class MixerSettings(eqx.Module):

@@ -10,9 +10,9 @@ from pathlib import Path
 from iclab.contents import contents
 from iclab.errors import InputError, nearest, require
 
-KINDS = ("world", "model", "probe", "claim")
+KINDS = ("world", "model", "probe", "claim", "paper")
 SWEPT = {"world": "noise=0:1:5", "model": "step_size=0.5,1,2", "probe": "matching_fraction=0.4:1:4",
-         "claim": "matching_fraction=0.4:1:4"}  # fmt: skip
+         "claim": "matching_fraction=0.4:1:4", "paper": "width=2,4,8,16"}  # fmt: skip
 
 
 def text_of(kind: str) -> str:

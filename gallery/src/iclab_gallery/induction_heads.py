@@ -189,11 +189,6 @@ def simplified(lab):
 experiments = {"training": training, "simplified": simplified}
 
 
-def excess(experiment):
-    """The loss above that of the bigram strategy on the same prompts."""
-    return ic.measured(experiment, "loss") - ic.measured(experiment, "bigram_loss")
-
-
 def phases(off):
     """The share of records at which the model is nearest to the unigram strategy, if it passes from uniform to unigram
     to bigram in this order; 0 if not.
@@ -232,7 +227,7 @@ def statements(s):
             (
                 ic.Part("share of the records nearest to unigrams, if in this order", ic.apply(phases, usual["off"]),
                         ic.larger(0.02), ic.UNIT),
-                ic.Part("loss above the bigram strategy's, at the end", excess("training").sel(prior="rows").last(),
+                ic.Part("loss above the bigram strategy's, at the end", (usual["loss"] - usual["bigram_loss"]).last(),
                         ic.below(0.02)),
             ),
             figure="phases", ours=("'optimal': within 0.02 nats", *shorter),
@@ -272,6 +267,7 @@ unstated = (
     ic.Unstated("initial_scale", ic.Between(0.01, 0.1, log=True), "", "of merged matrices, which are ours"),
     ic.Unstated("step_size", ic.Between(0.001, 0.01, log=True), "", "of Adam on merged matrices"),
     "the loss is asked for at the last token; the paper averages it over all positions",
+    "the step size was chosen in a scouting run (2 seeds), where the same phases were seen",
 )
 
 

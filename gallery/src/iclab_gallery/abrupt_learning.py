@@ -124,11 +124,12 @@ class Network(eqx.Module):
 
     def __call__(self, prompt):
         """Scores of all labels; how much a label looks at its item, and what the query takes of each label."""
-        d, tokens = self.hidden.shape[0], prompt.tokens()
+        d, tokens = self.hidden.shape[0], jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
         x, labels, query = tokens[:-1:2, :d], tokens[1::2, d:], tokens[-1, :d]
-        others, strength = 2 * np.arange(len(x))[:, None], jnp.exp(self.before)  # tokens before an item, e^β
+        others = (jnp.cumsum(prompt.present)[:-1:2] - 1)[:, None]  # tokens before an item
+        strength, shown = jnp.exp(self.before), prompt.present[:-1:2] & prompt.present[1::2]
         carried = (jnp.cumsum(x, axis=0) + (strength - 1) * x) / (others + strength)  # labels carry no x
-        scores = jnp.where(prompt.present[:-1:2], self.match * carried @ query, -jnp.inf)
+        scores = jnp.where(shown, self.match * carried @ query, jnp.finfo(x.dtype).min)
         taken = jax.nn.softmax(scores)
         weights = jax.nn.relu(query @ self.hidden + self.bias) @ self.out
         looks = strength / (others[-1, 0] + strength)

@@ -289,10 +289,10 @@ def found(results, settings):
                  y="E (ŷ - y)²", rules={"global minimum": best}),
         ic.Lines("Distance from the minimum, SGD", off, "step", dots=False, log="y", y="relative difference"),
         ic.Lines("Error on new tasks", {"measured": plain, "R(M)": theory + 0 * plain}, "length", dashed=("R(M)",),
-                 log="xy", x="M", y="E (ŷ - y)²"),
+                 log="y", x="M", y="E (ŷ - y)²"),
         ic.Power("Error above its limit", falling, FALLS, "error - limit"),
         ic.Power("Limit for M → ∞", floor, FLOOR, "limit"),
-        ic.Lines("Error under shifts", relative, "length", by="shift", log="xy", x="M", y="E (ŷ - y)² / E y²",
+        ic.Lines("Error under shifts", relative, "length", by="shift", log="y", x="M", y="E (ŷ - y)² / E y²",
                  rules={"an answer of 0": 1.0}), columns=3,
     )  # fmt: skip
 

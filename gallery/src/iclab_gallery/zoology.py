@@ -94,7 +94,8 @@ def shifted(rows, by=1):
 def attend(model, found, present):
     """Softmax attention from the query."""
     scores = shifted(found["key"]) @ found["query"][-1]
-    taken = jax.nn.softmax(jnp.where(shifted(present) & present, scores, -jnp.inf))
+    scores = jnp.where(shifted(present) & present, scores, jnp.finfo(scores.dtype).min)  # finite without any pair
+    taken = jax.nn.softmax(scores)
     return taken @ found["value"], taken
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclab.robustness import Robustness
+    from iclab.runs.compare import Comparison, compare
     from iclab.runs.opened import Run, open_run
     from iclab.runs.reproduce import reproduce
     from iclab.runs.robust import robust
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Robust", "Robustness", "Run", "Sweep", "__version__", "load_model", "open_robust", "open_run", "open_sweep",
-    "reproduce", "robust", "sweep",
+    "Comparison", "Robust", "Robustness", "Run", "Sweep", "__version__", "compare", "load_model", "open_robust",
+    "open_run", "open_sweep", "reproduce", "robust", "sweep",
 ]  # fmt: skip
 
 # Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
 _PLACES = {
     "Run": "iclab.runs.opened",
+    "compare": "iclab.runs.compare",
+    "Comparison": "iclab.runs.compare",
     "reproduce": "iclab.runs.reproduce",
     "robust": "iclab.runs.robust",
     "Robust": "iclab.runs.robust_results",

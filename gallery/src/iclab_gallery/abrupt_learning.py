@@ -13,7 +13,8 @@ an induction head: three logits β, γ, ξ beside an MLP that sees the query onl
 
 In context is measured with classes that training does not have, in weights with queries whose class is not shown.
 Left out: the full network, rank-frequency distributions, swapped labels; what the paper prints of sizes and step sizes
-could not be verified beyond N, K, L, B, ε being its parameters, so all of them are declared as unstated.
+could not be verified beyond N, K, L, B, ε being its parameters: all other sizes are ours. The whole text was not at
+hand; labels of figures and sections may be off.
 """
 
 import dataclasses

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import iclab
+from iclab.cli.comparing import compare
 from iclab.cli.console import say, warn
 from iclab.cli.interrupts import watch_for_interrupts
 from iclab.cli.making import bench, check, doctor, new
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "referee": referee,
     "sweep": sweep,
     "robust": robust,
+    "compare": compare,
     "new": new,
     "check": check,
     "theory": theory,

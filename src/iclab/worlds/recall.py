@@ -5,7 +5,9 @@ for one of them, drawn at random: the mean over prompts is the mean over the que
 are all different, and a value is any of the values.
 
 A pair is two tokens, key then value, as in that paper; `joined` makes it one token with both, so that one layer without
-a short convolution can answer. Tokens are one-hot: what they are embedded as is the model's.
+a short convolution can answer. Tokens are one-hot: what they are embedded as is the model's. With a `dimension` keys
+are fixed random directions of so many columns instead: with more keys than columns they are crowded, and a sum over
+pairs mixes them up.
 """
 
 from __future__ import annotations
@@ -38,30 +40,42 @@ class Recall(eqx.Module):
     values: int = eqx.field(static=True)
     maximum_pairs: int = eqx.field(static=True)
     joined: bool = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
 
     def __init__(
-        self, keys: int, values: int, pairs: int, *, maximum_pairs: int | None = None, joined: bool = False
+        self,
+        keys: int,
+        values: int,
+        pairs: int,
+        *,
+        maximum_pairs: int | None = None,
+        joined: bool = False,
+        dimension: int | None = None,
     ) -> None:
         most = pairs if maximum_pairs is None else maximum_pairs
         require_positive(keys=keys, values=values, pairs=pairs, maximum_pairs=most)
         require(pairs <= most, f"pairs is {pairs}, above maximum_pairs {most}.")
         require(most <= keys, f"keys is {keys}; {most} pairs with different keys need at least {most}.")
-        count = keys + values
-        self.dictionary = np.eye(count + 1, count, dtype=np.float32)
+        wide = keys if dimension is None else dimension
+        require_positive(dimension=wide)
+        self.dictionary = np.zeros((keys + values + 1, wide + values), np.float32)
+        self.dictionary[:keys, :wide] = np.eye(keys) if dimension is None else _directions(keys, wide)
+        self.dictionary[keys:-1, wide:] = np.eye(values)
         self.pairs = np.int32(pairs)
         self.keys = keys
         self.values = values
         self.maximum_pairs = most
         self.joined = joined
+        self.dimension = wide
 
     @property
     def feature_columns(self) -> int:
         """The columns of the keys."""
-        return self.keys
+        return self.dimension
 
     @property
     def columns(self) -> int:
-        """One per key and value."""
+        """Those of keys, then one per value."""
         return self.dictionary.shape[-1]
 
     def letters(self) -> dict[str, np.ndarray]:
@@ -94,5 +108,11 @@ class Recall(eqx.Module):
             target=values[asked],
             dictionary=jnp.asarray(self.dictionary),
             answers=jnp.eye(self.values),
-            feature_columns=self.keys,
+            feature_columns=self.dimension,
         )
+
+
+def _directions(count: int, dimension: int) -> np.ndarray:
+    """So many random directions, the same ones every time."""
+    drawn = np.random.default_rng(0).standard_normal((count, dimension))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)

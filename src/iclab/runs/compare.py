@@ -1,0 +1,51 @@
+"""`iclab compare`: architectures beside each other, from a study that is run like a paper."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from iclab.errors import require
+from iclab.runs.opened import Run
+from iclab.runs.reproduce import reproduce
+from iclab.studies import architectures
+from iclab.studies.asking import matrix
+
+TABLE = "matrix.nc"
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A run of the study, and its matrix: models × questions with `error` per seed, the ends of its interval (`low`,
+    `high`) and the ranks that the intervals allow (`best_rank`, `worst_rank`).
+    """
+
+    run: Run
+    matrix: xr.Dataset
+
+    @property
+    def directory(self) -> Path:
+        """Its folder."""
+        return self.run.directory
+
+
+def compare(*models: str, changes: Mapping[str, str] | None = None, **options: Any) -> Comparison:
+    """Train these mixers (none: all) in the worlds of the study, and ask all questions of each.
+
+    `options` are those of `iclab.reproduce`: profile, seeds, out, executor, console. A run that was interrupted goes
+    on with the same `out`.
+    """
+    changes = dict(changes or {})
+    require(not models or "models" not in changes, "models are given twice.")
+    if models:
+        changes["models"] = " ".join(models)
+    run = reproduce(str(Path(architectures.__file__)), changes=changes, **options)
+    prefix = "architectures/"
+    results = {name.removeprefix(prefix): data for name, data in run.results.items() if name.startswith(prefix)}
+    found = matrix(results, architectures.COLUMNS)
+    found.to_netcdf(run.directory / TABLE, engine="h5netcdf")
+    return Comparison(run, found)

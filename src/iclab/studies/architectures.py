@@ -1,0 +1,282 @@
+"""Architectures beside each other: one layer of every token mixer, asked the questions of several worlds.
+
+`iclab compare` runs this file as it would a paper. Every mixer is trained in a world at the same few step sizes, with
+the same prompts and steps; every seed takes the step size with the lowest training loss over the last records. Prompts
+are fresh at every step, so this loss is one of validation, and no test is looked at.
+
+| question | world | error |
+|---|---|---|
+| flipped, targeted, random outliers | mamba-outliers, κ_a' = 10, exact numbers | 0-1, at α = 0.8 |
+| outliers of training | the same, with the outliers seen in training | 0-1, labels flipped, α = 0.8 |
+| unseen tasks | the same, without outliers | 0-1, on the tasks that were not trained |
+| longer prompts | the same, prompts 8 times as long | 0-1, labels flipped, α = 0.3 |
+| recall | pairs under crowded keys: 32 directions in 8 dimensions | 0-1, with 16 pairs |
+| reasoning | chain-of-thought | 0-1 of the last of K steps, each fed back |
+
+Which mechanism carries what is asked of eight more: with and without an input gate, a decay and the delta rule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import iclab.authoring as ic
+from iclab.models import ModelSettings
+from iclab.models.mixers import MixerSettings
+from iclab.models.zoo import MECHANISMS, MIXERS, UNWEIGHED
+from iclab.papers.mamba_outliers.settings import numbers
+from iclab.studies.asking import (
+    FACTORS,
+    LARGE,
+    LONGER,
+    LONGEST,
+    MOST,
+    ONE,
+    PAIRS,
+    QUESTIONS,
+    by_factors,
+    effect,
+    factorial,
+    in_outliers,
+    matrix,
+    reasoned,
+    recalled,
+    unseen,
+)
+
+title = "Which mechanism carries which theorem?"
+citation = "A study of ours: token mixers in the worlds of several papers."
+equation = r"S_t = S_{t-1}\,\mathrm{diag}(a_t)\,(I - g_t k_t k_t^\top) + g_t v_t k_t^\top, \quad o_t = S_t q_t"
+
+SMALL, EFFECT = 0.05, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What is compared, and how it is trained; the worlds are those of their papers."""
+
+    models: str = " ".join(MIXERS)
+    step_sizes: str = "0.03 0.1 0.3 1"  # η of SGD: outliers and reasoning
+    recall_step_sizes: str = "0.003 0.01 0.03 0.1"  # η of Adam: recall
+    initial_scale: float = 0.2  # δ
+    batch: int = 128
+    steps: int = 1000
+    prompts: int = 2000
+    keys: int = 32
+    key_dimension: int = 8
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning."""
+        ic.require_settings(self)
+        unknown = [name for name in self.models.split() if name not in MIXERS]
+        known = ", ".join(MIXERS)
+        ic.require(not unknown and self.models.split(), f"models is {self.models!r}; they are some of {known}.")
+        for name in ("step_sizes", "recall_step_sizes"):
+            ic.require(all(step > 0 for step in numbers(getattr(self, name))), f"{name} must be positive.")
+
+
+settings = {
+    "smoke": Settings(models="mamba linear deltanet softmax", steps=20, prompts=250, step_sizes="0.1 0.3"),
+    "quick": Settings(),
+    "paper": Settings(step_sizes="0.01 0.03 0.1 0.3 1", steps=3000, prompts=10_000),
+}
+
+
+def named(s: Settings) -> dict[str, ModelSettings]:
+    """The models that are compared, by name; the family's own form of Mamba reads labels of several columns too."""
+    family = {name: MixerSettings(s.initial_scale, mechanism=mechanism) for name, mechanism in MECHANISMS.items()}
+    return {name: family.get(name) or MIXERS[name](initial_scale=s.initial_scale) for name in s.models.split()}
+
+
+def by_outliers(lab: ic.Lab) -> xr.Dataset:
+    """Errors with outliers, on unseen tasks and on longer prompts, of every model."""
+    found = in_outliers(lab, named(lab.settings), QUESTIONS)
+    return found.assign(unseen_error=unseen(found))
+
+
+def by_recall(lab: ic.Lab) -> xr.Dataset:
+    """Errors of recall against the number of pairs, of every model."""
+    return recalled(lab, named(lab.settings))
+
+
+def by_reasoning(lab: ic.Lab) -> xr.Dataset:
+    """Errors of chains of thought, of every model."""
+    return reasoned(lab, named(lab.settings))
+
+
+def by_mechanism(lab: ic.Lab) -> xr.Dataset:
+    """The eight models with and without each factor: outliers, longer prompts, recall."""
+    models = factorial(lab.settings.initial_scale)
+    one = in_outliers(lab, models, {**ONE, **LONGER}).drop_vars("step_size")
+    return by_factors(xr.merge([one, recalled(lab, models)["error"].rename("recall_error")], join="outer"))
+
+
+experiments = {
+    "outliers": ic.Experiment(by_outliers, cost=120),
+    "recall": ic.Experiment(by_recall, cost=90),
+    "reasoning": ic.Experiment(by_reasoning, cost=60),
+    "mechanisms": ic.Experiment(by_mechanism, cost=120),
+}
+
+outlier = ic.measured("outliers", "outlier_error").sel(fraction=MOST)
+COLUMNS = {
+    "flipped outliers": outlier.sel(rule="flip"),
+    "targeted outliers": outlier.sel(rule="target"),
+    "random outliers": outlier.sel(rule="random"),
+    "outliers of training": ic.measured("outliers", "seen_error").sel(fraction=MOST),
+    "unseen tasks": ic.measured("outliers", "unseen_error"),
+    f"{LONGEST} examples": ic.measured("outliers", "length_error").sel(length=LONGEST),
+    f"recall, {PAIRS[-1]} pairs": ic.measured("recall", "error").sel(pairs=PAIRS[-1]),
+    "reasoning": ic.measured("reasoning", "final_error").sel(length=40),
+}
+
+
+def statements(s: Settings) -> list[ic.Statement]:
+    """What we expected, of the models that are compared; rules were written before the first run."""
+    models = s.models.split()
+    gated = [name for name in ("mamba", "mamba2", "deltanet", "gated-delta") if name in models]
+    plain = [name for name in ("linear", "retnet", "gla") if name in models]
+    kept = [name for name in models if name not in UNWEIGHED]
+    flipped, length = COLUMNS["flipped outliers"], ic.measured("outliers", "length_error")
+    recall = ic.measured("recall", "error").sel(pairs=PAIRS[-1])
+    found = [
+        ic.Statement(
+            "robust", "Beyond: who bears outliers?",
+            f"Under flipped outliers at α = {MOST:g} {', '.join(gated)} stay right; {', '.join(plain)} do not.",
+            (ic.Part("largest error of the former", flipped.sel(model=gated).max("model"), ic.below(SMALL), ic.UNIT),
+             ic.Part("smallest error of the latter", flipped.sel(model=plain).min("model"), ic.above(0.5), ic.UNIT)),
+            figure="matrix", beyond=True, ours=OURS,
+            afterwards="Mamba, DeltaNet and linear attention had been seen at one step size.",
+        ) if gated and plain else None,
+        ic.Statement(
+            "longer", "Beyond: does length generalise?",
+            f"On prompts of {LONGEST} examples, 8 times as many as in training, no mixer errs more.",
+            (ic.Part(f"largest error at {LONGEST} minus at 20 examples, over mixers",
+                     (length.sel(length=LONGEST) - length.sel(length=20)).max("model"), ic.below(EFFECT), ic.SIGNED),),
+            figure="curves", beyond=True, ours=OURS,
+        ),
+        ic.Statement(
+            "recall", "Beyond: who recalls under crowded keys?",
+            "With more pairs than dimensions DeltaNet recalls better than linear attention, softmax attention best.",
+            (ic.Part("linear attention's error minus DeltaNet's", recall.sel(model="linear")
+                     - recall.sel(model="deltanet"), ic.larger(EFFECT), ic.SIGNED),
+             ic.Part("DeltaNet's error minus that of softmax", recall.sel(model="deltanet")
+                     - recall.sel(model="softmax"), ic.larger(EFFECT), ic.SIGNED)),
+            figure="curves", beyond=True, ours=OURS,
+        ) if {"linear", "deltanet", "softmax"} <= set(models) else None,
+        ic.Statement(
+            "reasoning", "Beyond: who reasons in steps?",
+            "Every mixer that keeps what it has seen as keys and values does the K steps of chain-of-thought.",
+            (ic.Part("largest error of the last step, over all but the GRU",
+                     COLUMNS["reasoning"].sel(model=kept).max("model"), ic.below(EFFECT), ic.UNIT),),
+            figure="matrix", beyond=True, ours=OURS,
+        ) if kept else None,
+        *carried(),
+    ]  # fmt: skip
+    return [statement for statement in found if statement is not None]
+
+
+def carried() -> list[ic.Statement]:
+    """Which mechanism carries what: the effect of each factor on each question."""
+    asked = {
+        "outliers": (ic.measured("mechanisms", "outlier_error").sel(rule="flip", fraction=MOST), "gate", "input gate"),
+        "recall": (ic.measured("mechanisms", "recall_error").sel(pairs=PAIRS[-1]), "delta", "delta rule"),
+        "length": (ic.measured("mechanisms", "length_error").sel(length=LONGEST), "gate", "input gate"),
+    }
+    words = {"outliers": "robustness to flipped outliers", "recall": "recall under crowded keys",
+             "length": f"the error on prompts of {LONGEST} examples"}  # fmt: skip
+    found = []
+    for name, (error, factor, says) in asked.items():
+        others = [other for other in FACTORS if other != factor]
+        own = effect(error, factor)
+        parts = [ic.Part(f"error without the {says} minus with it", own, ic.larger(EFFECT), ic.SIGNED, found=own,
+                         found_as=f"{says} {{:+.2f}}")]  # fmt: skip
+        for other in others:
+            theirs = effect(error, other)
+            parts.append(ic.Part(f"the same, minus that of the {other}", own - theirs, ic.larger(EFFECT),
+                                 found=theirs, found_as=f"{other} {{:+.2f}}"))  # fmt: skip
+        found.append(
+            ic.Statement(
+                f"carries-{name}", f"Beyond: what carries {name}?", f"It is the {says} that carries {words[name]}.",
+                tuple(parts), figure="mechanisms", beyond=True, ours=OURS,
+                afterwards="On outliers at one α the factorial of mamba-outliers/input-gate had been seen."
+                if name == "outliers" else "",
+            )
+        )  # fmt: skip
+    return found
+
+
+OURS = (
+    f"α = {MOST:g}, κ_a' = {LARGE:g}, exact numbers; l_ts = 20 unless the question is about length, then α = 0.3",
+    "every seed takes the step size with the lowest training loss over its last records",
+    f"an effect counts from {EFFECT:g} of the error on; 'right': below {SMALL:g}",
+)
+unstated = (
+    ic.Unstated("initial_scale", ic.Between(0.1, 0.4, log=True), "δ", "0.2 in mamba-outliers; a factor of 2 around it"),
+    ic.Unstated("batch", (64, 128, 256), "B", "common practice"),
+    ic.Unstated("steps", (500, 1000, 2000), "T", "until the training loss is small"),
+)
+
+
+def draw_matrix(results: ic.Results, settings: Settings) -> Figure:
+    """Every model and question: the mean error, with its interval below."""
+    found = matrix(results, COLUMNS)
+    figure, (axis,) = ic.panels(
+        1, ("",), width=1.5 + 1.15 * found.sizes["question"], height=1 + 0.45 * found.sizes["model"]
+    )
+    mean = found["error"].mean("seed")
+    axis.imshow(mean.values, cmap="cividis_r", vmin=0.0, vmax=1.0, aspect="auto")
+    for row, column in np.ndindex(mean.shape):
+        cell = found.isel(model=row, question=column)
+        value = float(mean[row, column])
+        words = f"{value:.2f}\n[{float(cell['low']):.2f}, {float(cell['high']):.2f}]" if value == value else "diverged"
+        axis.text(column, row, words, ha="center", va="center", fontsize=7, color="white" if value > 0.5 else "black")
+    axis.set_xticks(
+        range(mean.sizes["question"]), [str(name).replace(" ", "\n", 1) for name in found["question"].values]
+    )
+    axis.set_yticks(range(mean.sizes["model"]), found["model"].values)
+    axis.tick_params(length=0, labelsize=8)
+    axis.grid(False)
+    return figure
+
+
+def draw_curves(results: ic.Results, settings: Settings) -> Figure:
+    """Errors against the fraction of outliers, the length of the prompt and the number of pairs."""
+    look: dict[str, Any] = {"by": "model", "label": "{}", "y": "0-1 error", "bounds": ic.UNIT, "limits": (-0.03, 1.03)}
+    error = ic.measured("outliers", "outlier_error")
+    return ic.picture(
+        results,
+        ic.Lines("flipped outliers", error.sel(rule="flip"), "fraction", x="outliers α", **look),
+        ic.Lines("longer prompts, α = 0.3", ic.measured("outliers", "length_error"), "length", x="examples", **look),
+        ic.Lines("recall under crowded keys", ic.measured("recall", "error"), "pairs", x="pairs", **look),
+    )
+
+
+def draw_mechanisms(results: ic.Results, settings: Settings) -> Figure:
+    """Errors with and without each of the three, for three questions."""
+    asked = {
+        "flipped outliers": ic.measured("mechanisms", "outlier_error").sel(rule="flip", fraction=MOST),
+        f"{LONGEST} examples": ic.measured("mechanisms", "length_error").sel(length=LONGEST),
+        "recall": ic.measured("mechanisms", "recall_error").sel(pairs=PAIRS[-1]),
+    }
+    figure, axes = ic.panels(len(asked), tuple(asked), width=4.0, height=3.4)
+    for axis, stat in zip(axes, asked.values(), strict=True):
+        error = stat.evaluate(results).stack(model=list(FACTORS))
+        for place, name in enumerate(error["model"].values):
+            ic.dots(axis, place, error.isel(model=place).values.ravel(), colour=int(name[0] != "none"))
+        words = [
+            " + ".join(f for f, v in zip(FACTORS, name, strict=True) if v != "none") or "none"
+            for name in error["model"].values
+        ]
+        axis.set_xticks(range(len(words)), words, rotation=60, ha="right", fontsize=7)
+        axis.set_ylim(-0.03, 1.03)
+    axes[0].set_ylabel("0-1 error, one dot per seed")
+    return figure
+
+
+figures = {"matrix": draw_matrix, "curves": draw_curves, "mechanisms": draw_mechanisms}

@@ -278,7 +278,7 @@ def test_without_the_extra_one_sentence_says_how_to_get_it(nothing_installed, mo
     monkeypatch.chdir(tmp_path)
     status, _, err = command("reproduce", "language-model")
     assert status == 2 and err.count("\n") == 1 and list(tmp_path.iterdir()) == []
-    assert "the extra llm (no_such_package) is not installed: pip install 'iclab[llm]'" in err
+    assert "the extra llm (no_such_package) is not installed: `make install-llm` in a checkout" in err
 
 
 @pytest.fixture

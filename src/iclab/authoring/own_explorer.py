@@ -106,7 +106,7 @@ def experiment(run: Callable[[Lab], xr.Dataset]) -> Callable[[Lab], xr.Dataset]:
     """The explorer's experiment, from one that trains."""
 
     def explorer(lab: Lab) -> xr.Dataset:
-        """A training, looked into at a few moments."""
+        """One training, recorded at a few steps."""
         bench: Any = _LookingLab(lab)
         try:
             run(bench)

@@ -31,7 +31,7 @@ def new(
         name: The file's name, which is also the name of its claims.
     """
     path = skeletons.write(kind, name, Path())
-    say(f"{path} is there. Next:")
+    say(f"{path} is written. Next:")
     for line in skeletons.next_commands(path, kind):
         say(f"  {line}")
 

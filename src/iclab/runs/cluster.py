@@ -180,7 +180,8 @@ def connect(
     try:
         from distributed import Client
     except ImportError:
-        raise InputError("--cluster needs dask.distributed; install it with: pip install 'iclab[cluster]'") from None
+        words = "--cluster needs dask.distributed: `pip install '.[cluster]'` in a checkout of iclab installs it."
+        raise InputError(words) from None
     for name in ("asyncio", *logging.root.manager.loggerDict):  # what matters is said here, in a sentence
         if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

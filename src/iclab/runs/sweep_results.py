@@ -158,7 +158,7 @@ def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
     manifest = read_manifest(Path(directory))
     identity, plan = manifest["identity"], manifest.get("plan", {})
     if "grid" not in identity or not {"shards", "text"} <= set(plan):
-        raise InputError(f"{directory} is no sweep; `iclab sweep` writes one.")
+        raise InputError(f"{directory} does not hold a sweep; `iclab sweep` writes one.")
     count = len(points_of(identity["grid"]))
     known = {"base", "profile", "seeds"} <= set(identity) and bool(identity.get("ids"))
     whole = sorted(place for places in plan["shards"] for place in places) == list(range(count))

@@ -76,7 +76,7 @@ def _reasoned(
 
 
 def explorer(lab: Lab) -> xr.Dataset:
-    """A training, looked into at a few moments."""
+    """One training, recorded at a few steps."""
     s: Settings = lab.settings
     recipes = {"standard": lambda seed: _recipe(s, seed)}
     return lab.train("explorer", recipes, moments(s.steps), (watching(look),), squared).history

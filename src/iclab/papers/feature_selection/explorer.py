@@ -20,7 +20,7 @@ ABOUT = (
 
 
 def explorer(lab: Lab) -> xr.Dataset:
-    """A training, looked into at a few moments."""
+    """One training, recorded at a few steps."""
     s: Settings = lab.settings
     return lab.train("explorer", {"standard": lambda seed: _recipe(s)}, moments(s.steps), (WATCH,)).history
 

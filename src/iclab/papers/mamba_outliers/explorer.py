@@ -101,7 +101,7 @@ WATCH = watching(look)
 
 
 def explorer(lab: Lab) -> xr.Dataset:
-    """Three one-layer models on the 18 tasks, looked into at a few moments."""
+    """Three one-layer models on the 18 tasks, recorded at a few steps."""
     s: Settings = lab.settings
     recipes = {kind: one_layer(s, kind, TASK_SETS[TASKS]) for kind in KINDS}
     recipes["softmax"] = dataclasses.replace(

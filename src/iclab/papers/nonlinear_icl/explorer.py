@@ -17,7 +17,7 @@ ABOUT = (
 
 
 def explorer(lab: Lab) -> xr.Dataset:
-    """A training, looked into at a few moments."""
+    """One training, recorded at a few steps."""
     return lab.train("explorer", recipe(lab.settings), moments(lab.settings.steps), (WATCH,)).history
 
 

@@ -91,7 +91,7 @@ def diff(
 
     Args:
         first: A folder that `iclab reproduce` wrote.
-        second: The folder to compare with, or the word "recorded" for the full-size run.
+        second: The folder to compare with, or the word recorded for the full-size run.
         html: Also write the comparison as a page.
     """
     from iclab.report.comparison import compare, print_comparison, render_comparison

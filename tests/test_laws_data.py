@@ -173,6 +173,17 @@ def test_a_boundary_is_drawn_on_the_cells_of_its_settings(tmp_path):
     assert len(shown) > 0 and shown.min() >= 5 and shown.max() <= 25
 
 
+def test_cells_of_one_size_have_the_boundary_between_their_centres():
+    coords = {"x": [-1.0, 0.0, 1.0, 2.0], "y": [1.0, 2.0, 4.0]}
+    data = xr.DataArray(np.zeros((4, 3, 2)), dims=("x", "y", "seed"), coords=coords, name="error")
+    _, axes = panels(1, ("map",))
+    line = np.array([0.5, 1.0, 2.0])
+    boundary_map(axes[0], data, "x", "y", "x", "y", (line, 2 / line), "y = 2/x", most=1.0, even=True)
+    np.testing.assert_allclose(axes[0].lines[1].get_xdata(), [1.5, 2.0, 3.0])
+    np.testing.assert_allclose(axes[0].lines[1].get_ydata(), [2.0, 1.0, 0.0], atol=1e-12)
+    assert [text.get_text() for text in axes[0].get_yticklabels()] == ["1", "2", "4"]
+
+
 # Numbers over seeds
 
 

@@ -143,3 +143,39 @@ def test_any_mixer_can_take_mambas_place():
     for name in MIXERS:
         PAPER.check(Settings(**TINY, model=name))
         assert one_layer(Settings(model=name), "mamba", 1).model.initial_scale == 0.2
+
+
+# nonlinear-icl: a mixer in the place of the softmax Transformer
+
+NONLINEAR = PAPERS["nonlinear-icl"]
+FEW = {"steps": 6, "record_every": 6, "batch": 8, "prompts": 40, "trend_prompts": 40, "train_length": 5, "test_length": 5,
+       "longest_test": 5, "baseline_prompts": 2}  # fmt: skip
+
+
+def nonlinear(model):
+    return dataclasses.replace(NONLINEAR.settings["smoke"], **FEW, model=model)
+
+
+def test_the_errors_of_nonlinear_icl_can_be_asked_of_any_mixer():
+    from iclab.models.zoo import MIXERS
+
+    for name in MIXERS:
+        NONLINEAR.check(nonlinear(name))
+    asked = {one.name: one for one in select([NONLINEAR.id], {NONLINEAR.id: nonlinear("gla")})}
+    assert {"thm3.3", "thm3.4", "fig3a", "fig3b", "fig4a", "fig4b", "fig7"} <= set(asked)
+    assert not {"thm3.7", "prop4.1", "cor4.3", "fig2a", "fig5a", "gpt2-thm3.3"} & set(asked)
+    assert asked["fig4a"].parts[0].name == "best baseline's error minus gla's" and asked["fig4a"].beyond
+    assert [reading.name for reading in asked["fig3a"].readings] == ["one-layer", "one-layer,loss", "U=4"]
+    with pytest.raises(InputError, match="model is 'transfomer'; it is a mixer's name"):
+        nonlinear("transfomer")
+
+
+def test_another_model_in_nonlinear_icl_is_what_is_trained():
+    from iclab.runs.judging import dry_run
+
+    dry_run(NONLINEAR, nonlinear("gru"), select([NONLINEAR.id], {NONLINEAR.id: nonlinear("gru")}))
+    found = {}
+    for model in ("transformer", "gla"):
+        lab = Lab(NONLINEAR.id, nonlinear(model), (0, 1))
+        found[model] = NONLINEAR.experiments["generalisation"].run(lab)["hinge"]
+    assert found["gla"].notnull().all() and not found["gla"].equals(found["transformer"])

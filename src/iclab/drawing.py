@@ -109,14 +109,19 @@ def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -
 
 def boundary_map(
     axis: Axes, data: xr.DataArray, x: str, y: str, x_label: str, y_label: str, boundary: tuple[np.ndarray, np.ndarray],
-    boundary_label: str,
+    boundary_label: str, *, most: float = 0.5, even: bool = False,
 ) -> None:  # fmt: skip
     """The mean over seeds over two settings as a heat map with cells at the settings' own places, and a theorem's
-    boundary.
+    boundary. Colours go up to `most`. With `even` all cells have one size, and the boundary runs between their centres.
     """
     mean = data.mean("seed").transpose(y, x)
     columns, rows = (np.asarray(data[name].values, float) for name in (x, y))
-    mesh = axis.pcolormesh(_edges(columns), _edges(rows), mean.values, cmap="cividis", vmin=0.0, vmax=0.5)
+    if even:
+        axis.set_xticks(range(len(columns)), [f"{value:g}" for value in columns])
+        axis.set_yticks(range(len(rows)), [f"{value:g}" for value in rows])
+        boundary = _between(boundary[0], columns), _between(boundary[1], rows)
+        columns, rows = np.arange(len(columns)), np.arange(len(rows))
+    mesh = axis.pcolormesh(_edges(columns), _edges(rows), mean.values, cmap="cividis", vmin=0.0, vmax=most)
     axis.figure.colorbar(mesh, ax=axis, label=str(data.name or "").replace("_", " "))
     inside = (boundary[1] >= _edges(rows)[0]) & (boundary[1] <= _edges(rows)[-1])
     axis.plot(boundary[0][inside], boundary[1][inside], color="white", lw=2.4)
@@ -127,6 +132,13 @@ def boundary_map(
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
     axis.legend(loc="upper right", frameon=True)
+
+
+def _between(values: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Where values lie if centres are counted 0, 1, 2, ...; by their logarithms where all are positive; NaN outside."""
+    if np.all(centres > 0):
+        values, centres = np.log(values), np.log(centres)
+    return np.interp(values, centres, np.arange(len(centres)), np.nan, np.nan)
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:

@@ -147,13 +147,15 @@ def weighs(settings: ModelSettings, world: Any) -> bool:
 @dataclasses.dataclass(frozen=True)
 class Role:
     """Whose place another model takes in a paper: the paper's word for it, the experiments that any model can be put
-    into, the figures that they are enough for, and a reading that has no sense for another model.
+    into, the figures that they are enough for, and a reading that has no sense for another model. `unnamed`: statements
+    that do not have the word are about it, too.
     """
 
     word: str
     experiments: Collection[str]
     figures: Collection[str]
     left_out: Callable[[Reading], bool] = lambda reading: False
+    unnamed: bool = False
 
     def ask(self, name: str, statements: Sequence[Statement]) -> list[Statement]:
         """The statements about the paper's own model, asked of this one."""
@@ -165,7 +167,7 @@ class Role:
         names = {reading.name for reading in readings}
         parts = [part for part in statement.parts if self._fits(part, readings, names)]
         kept = tuple(one for one in readings if any(not part.readings or one.name in part.readings for part in parts))
-        if not (self.word in statement.words and parts and kept):
+        if not ((self.unnamed or self.word in statement.words) and parts and kept):
             words = f"it is about something else than {self.word} in one layer, or about {self.word}'s own weights."
             return dataclasses.replace(statement, asked_of=name, unfit=words)
 
@@ -195,7 +197,7 @@ class Role:
             return False
         own = [one for one in readings if not part.readings or one.name in part.readings]
         needs = [need for e in (part.statistic, part.found) if e is not None for need in e.needs]
-        return all(one.place(need) in self.experiments for one in own for need in needs)
+        return all(one.experiments.get(need, need) in self.experiments for one in own for need in needs)
 
 
 def refuse_unfit(statements: Sequence[Statement]) -> list[Statement]:

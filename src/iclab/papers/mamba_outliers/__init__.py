@@ -3,6 +3,7 @@
 Mamba against linear Transformers when some of the examples in the prompt carry an additive outlier and a wrong label.
 """
 
+from iclab.papers.mamba_outliers.adversary import experiments as attacked
 from iclab.papers.mamba_outliers.experiments import experiments as drawn
 from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import figures, tables
@@ -21,7 +22,7 @@ equation = (
     r"G_{i,l+1}(w) = \sigma(w^\top p_i) \prod_{j=i+1}^{l+1} \big( 1 - \sigma(w^\top p_j) \big)"
 )
 
-experiments = drawn | trained | shifted | switched
+experiments = drawn | trained | shifted | switched | attacked
 
 __all__ = [
     "check", "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",

@@ -8,6 +8,7 @@ from iclab.authoring.gpt2 import FEWER_SEEDS
 from iclab.expressions import apply, measured
 from iclab.kinds import above, below, larger, smaller, suffices
 from iclab.papers.mamba_outliers import theory
+from iclab.papers.mamba_outliers.adversary import adversary_statements
 from iclab.papers.mamba_outliers.laws import limits
 from iclab.papers.mamba_outliers.mechanisms import mechanism_statement
 from iclab.papers.mamba_outliers.readings import STACKED, borne, from_fraction, sized, up_to
@@ -46,7 +47,7 @@ def elsewhere(ratio: xr.DataArray) -> xr.DataArray:
 
 def beyond(s: Settings) -> list[Statement]:
     """All of them."""
-    return [*ours(s), mechanism_statement(s), *gpt2(s)]
+    return [*ours(s), *adversary_statements(s), mechanism_statement(s), *gpt2(s)]
 
 
 def ours(s: Settings) -> list[Statement]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from iclab.authoring import UNIT, Custom, Expression, Lines, Results, Table, apply, law_table, measured, picture
 from iclab.drawing import COLOURS, boundary_map
+from iclab.papers.mamba_outliers.adversary import TOTALS
 from iclab.papers.mamba_outliers.laws import LAWS, examples_needed, largest_borne, near_half
 from iclab.papers.mamba_outliers.readings import RULE_WORDS, gate, recorded
 from iclab.papers.mamba_outliers.settings import KINDS, ONE_LAYER, OWN, STACKS, TASK_SETS, TASKS, Settings, kinds
@@ -189,6 +190,33 @@ def clipped(results: Results, s: Settings) -> Figure:
     return picture(results, Lines(f"1(A), κ_a' = {s.magnitudes[-1]:g}, exact number", data, "fraction", **ALPHA))
 
 
+def outlier_map(results: Results, s: Settings) -> Figure:
+    """Mamba's error with many outliers over their sum and size, and the line κ_a' Σλ = κ_a."""
+    totals = np.array([total for total in TOTALS if total > 0])
+
+    def paint(axis: Axes, results: Results) -> None:
+        line = totals, s.outlier_magnitude / totals
+        error = results["outlier-map"]["error"]
+        boundary_map(axis, error, "total", "magnitude", "Σλ", "κ_a'", line, "κ_a' Σλ = κ_a", most=1.0, even=True)
+
+    title = f"{kinds(s)[OWN]}, α = {MANY:g}, l_ts = {inside_length(s)}"
+    return picture(results, Custom(title, ("outlier-map",), paint), width=4.8, height=3.6)
+
+
+def adaptive(results: Results, s: Settings) -> Figure:
+    """Errors against the fraction of outliers, with the mixture that is worst for each model; the chance that the
+    example right before the query is an outlier is α.
+    """
+    error = measured("adaptive", "error")
+    shown = [
+        Lines(f"the worst mixture, κ_a' = {size:g}",
+              {name: error.sel(kind=kind, magnitude=size) for kind, name in kinds(s).items()}, "fraction",
+              **ALPHA | {"rules": {}})
+        for size in s.magnitudes
+    ]  # fmt: skip
+    return picture(results, *shown)
+
+
 def _in_reading(results: Results, name: str) -> Results:
     """The results with those of a reading's own settings in the place of the others."""
     own = {key.removesuffix(f"@{name}"): data for key, data in results.items() if key.endswith(f"@{name}")}
@@ -248,9 +276,10 @@ def rates_table(results: Results, s: Settings) -> Table:
     return law_table(laws | {"linear Transformer, (17)": near_half(s)}, results)
 
 
-named = (fig1, fig2, fig3, fig4, fig5, table2, rates, phase, growth, dial, clipped)
+named = (fig1, fig2, fig3, fig4, fig5, table2, rates, phase, growth, dial, clipped, adaptive)
 figures = {figure.__name__: figure for figure in named} | {
     "gpt2-outliers": gpt2_outliers,
     "near-half": near_half_figure,
+    "outlier-map": outlier_map,
 }
 tables = {"stacking": stacking, "placements": placements, "rates": rates_table}

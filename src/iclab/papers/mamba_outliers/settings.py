@@ -218,21 +218,26 @@ def inference_world(
     magnitude: float,
     longest: int | None = None,
     shifts: int | None = None,
-    outliers: str | float = "mixed",
+    outliers: str | float | tuple[float, ...] = "mixed",
     **rules: Any,
 ) -> Classification:
     """Definition 2: test outliers, all tasks of T, or those of so many `shifts` of the cycle.
 
     `outliers` are "mixed" (those of Appendix B), "seen" (the training ones), "opposed" (minus the mixed ones, which
-    violates (a)) or the sum Σλ of mixtures (see `summing_to`). `rules` are those of `Outliers`: labels (flipped unless
-    told otherwise), placement, exact numbers.
+    violates (a)), the sum Σλ of mixtures (see `summing_to`) or one mixture λ. `rules` are those of `Outliers`: labels
+    (flipped unless told otherwise), placement, exact numbers.
     """
     tasks = all_tasks(s.relevant_patterns) if shifts is None else cyclic_tasks(s.relevant_patterns, shifts)
-    named = {"mixed": s.mixtures, "opposed": -s.mixtures, "seen": np.eye(s.outlier_patterns)}
-    chosen = named[outliers] if isinstance(outliers, str) else summing_to(outliers, s.outlier_patterns)
-    shifted = dataclasses.replace(patterns(s), outliers=chosen @ patterns(s).outliers)
+    shifted = dataclasses.replace(patterns(s), outliers=_mixtures(s, outliers) @ patterns(s).outliers)
     carried = Outliers(fraction, magnitude, **{"rule": LabelRule.flip} | rules)
     return _world(shifted, tasks, s.test_length, longest, s.shifted_irrelevant_size, carried)
+
+
+def _mixtures(s: Settings, outliers: str | float | tuple[float, ...]) -> np.ndarray:
+    if isinstance(outliers, tuple):
+        return unit_rows([outliers])
+    named = {"mixed": s.mixtures, "opposed": -s.mixtures, "seen": np.eye(s.outlier_patterns)}
+    return named[outliers] if isinstance(outliers, str) else summing_to(outliers, s.outlier_patterns)
 
 
 def summing_to(total: float, count: int) -> np.ndarray:

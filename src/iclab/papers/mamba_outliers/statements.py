@@ -115,8 +115,10 @@ def statements(s: Settings) -> list[Statement]:
 def place_of_mamba(s: Settings) -> Role:
     """What another model is asked in the place of the one-layer Mamba."""
     errors = ("convergence", "robustness", "robustness-seen", "robustness-brief", "phase", "majority", "dial", "sums")
+    drawn = ("outlier-map", "adaptive")
     weights = () if s.model in UNWEIGHED else ("attention", "gates", "clipped")
-    return Role("Mamba", (*errors, *weights), ("fig1", "phase", "near-half", "dial", "clipped"), _of_a_stack)
+    figures = ("fig1", "phase", "near-half", "dial", "clipped", *drawn)
+    return Role("Mamba", (*errors, *drawn, *weights), figures, _of_a_stack)
 
 
 def _of_a_stack(reading: Reading) -> bool:

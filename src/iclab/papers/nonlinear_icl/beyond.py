@@ -6,12 +6,13 @@ import numpy as np
 
 from iclab.authoring import SIGNED, UNIT, Part, Reading, Statement, apply, measured, trend
 from iclab.authoring.gpt2 import FEWER_SEEDS
+from iclab.authoring.plugged import Role
 from iclab.kinds import above, below, big_o, larger, suffices
 from iclab.papers.nonlinear_icl.lemmas import statements as lemmas
 from iclab.papers.nonlinear_icl.panels import BY_DOMAIN, DEEP, SCOUTED
 from iclab.papers.nonlinear_icl.panels import statements as panels
 from iclab.papers.nonlinear_icl.quantities import best_head, long_enough
-from iclab.papers.nonlinear_icl.settings import Settings
+from iclab.papers.nonlinear_icl.settings import OWN, Settings
 from iclab.papers.nonlinear_icl.statements import KINDS, epsilon
 from iclab.papers.nonlinear_icl.statements import statements as theorems
 
@@ -22,8 +23,26 @@ MILD = (
 )
 
 
+# Any model can be asked for its errors on prompts that are drawn. In those of `prompts.py` the matching examples come
+# first, which only a model without positions does not see.
+ERRORS = ("generalisation", "sums", "lengths", "classifiers", "tasks", "phase", "phase-out")
+
+
+def _of_gpt2(reading: Reading) -> bool:
+    return any(name.startswith("gpt2") for name in reading.experiments.values())
+
+
+PLACE = Role("the Transformer", ERRORS, (), _of_gpt2, unnamed=True)
+
+
 def statements(s: Settings) -> list[Statement]:
-    """The paper's statements, and what goes beyond them."""
+    """The paper's statements and what goes beyond them, asked of its own model or of another one."""
+    found = every(s)
+    return found if s.model == OWN else PLACE.ask(s.model, found)
+
+
+def every(s: Settings) -> list[Statement]:
+    """All of them."""
     drawn = measured("phase", "error")
     mild, rules = measured("gpt2-sums", "mild_error"), ("trained as for Figure 3; rules of the one-layer model",)
     mass = measured("gpt2-training", "in_attention_same").sel(setting="fixed")

@@ -17,7 +17,7 @@ from iclab.ensemble import member_key
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl.explorer import explorer
-from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, Settings, in_domain, place, recipe, unseen_tasks
+from iclab.papers.nonlinear_icl.settings import LARGEST_SUM, OWN, Settings, in_domain, place, recipe, unseen_tasks
 from iclab.probes import pruning
 from iclab.probes.attention import attention_mass
 from iclab.probes.neurons import neuron_directions
@@ -56,15 +56,20 @@ def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> d
     return record
 
 
+def observers(s: Settings) -> tuple[Callable[..., Any], ...]:
+    """What looks into the Transformer along training; another model has other weights."""
+    return (observe,) if s.model == OWN else ()
+
+
 def standard(lab: Lab) -> Trained:
     """The model of Figs. 2-4: α = 0.8."""
-    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, (observe,))
+    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, observers(lab.settings))
 
 
 def low_alpha(lab: Lab) -> Trained:
     """The model of Fig. 5: α = 0.6."""
     s: Settings = lab.settings
-    return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], (observe,))
+    return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], observers(s))
 
 
 def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
@@ -185,7 +190,7 @@ def tasks(lab: Lab) -> xr.Dataset:
         return in_domain(s, s.test_matching_fraction, s.test_length, s.longest_test, which, m)
 
     recipes = {name: functools.partial(make, m, n) for name, (m, n) in cells.items()}
-    trained = lab.train("tasks", recipes, [0, s.steps], (observe,))
+    trained = lab.train("tasks", recipes, [0, s.steps], observers(s))
     found = lab.evaluate(trained, "tasks", errors(hinge), unseen, {"domain": ("in",)}, s.prompts).isel(domain=0)
     relevant, counts = zip(*cells.values(), strict=True)
     return found.assign_coords(relevant=("setting", list(relevant)), task_count=("setting", list(counts)))

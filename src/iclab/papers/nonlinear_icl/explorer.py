@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import xarray as xr
 
 from iclab.authoring import softmax_explorer as looking
 from iclab.authoring.exploration import Exploration, moments, watching
 from iclab.experiments import Lab
-from iclab.papers.nonlinear_icl.settings import Settings, recipe
+from iclab.papers.nonlinear_icl.settings import OWN, Settings, recipe
 
 WATCH = watching(looking.look)
 ABOUT = (
@@ -18,7 +20,8 @@ ABOUT = (
 
 def explorer(lab: Lab) -> xr.Dataset:
     """One training, recorded at a few steps."""
-    return lab.train("explorer", recipe(lab.settings), moments(lab.settings.steps), (WATCH,)).history
+    own = recipe(dataclasses.replace(lab.settings, model=OWN))
+    return lab.train("explorer", own, moments(lab.settings.steps), (WATCH,)).history
 
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:

@@ -14,9 +14,14 @@ from typing import Any
 import numpy as np
 
 from iclab.authoring.gpt2 import GPT2Training
+from iclab.authoring.plugged import model_of, require_fits, require_model
 from iclab.errors import require, require_settings
 from iclab.experiments import Recipe
+from iclab.losses import hinge
+from iclab.models import ModelSettings
+from iclab.models.mixers import MixerSettings
 from iclab.models.softmax_transformer import SoftmaxTransformerSettings
+from iclab.models.zoo import MECHANISMS
 from iclab.optimisation import Training
 from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
@@ -24,6 +29,7 @@ from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
 
+OWN = "transformer"  # whose place another model takes
 LARGEST_SUM = 1.28  # S_1 for a = b = 0.64 of Section 5.2, up to rounding
 Tasks = tuple[tuple[int, int], ...]
 
@@ -67,6 +73,9 @@ class Settings:
     gpt2: GPT2Training = GPT2Training()
     gpt2_task_shifts: int = 4  # U of GPT-2
     gpt2_shortest_train: int = 2  # where GPT-2 is trained on contexts of several lengths, up to l_tr
+    model: str = (
+        "transformer"  # or a mixer in the place of the one-layer Transformer, or a class in a file: my.py:Settings
+    )
 
     def __post_init__(self) -> None:
         fractions = "matching_fraction", "low_matching_fraction", "test_matching_fraction"
@@ -87,6 +96,8 @@ class Settings:
         for name in ("task_shifts", "gpt2_task_shifts"):
             shifts = getattr(self, name)
             require(1 <= shifts < most, f"{name} is {shifts}; below {most} some tasks stay unseen.")
+        if self.model != OWN:
+            require_model(self.model)
         patterns(self)  # refuses more patterns than dimensions, with a sentence
 
     @property
@@ -96,8 +107,11 @@ class Settings:
 
 
 def check(s: Settings) -> None:
-    """What only the paper's own figures ask of its settings."""
+    """What only the paper's own figures ask of its settings, and whether another model fits into its worlds."""
     require(s.longest_test >= 5, f"longest_test is {s.longest_test}; Figs. 3B and 4 start at 5 examples.")
+    if s.model != OWN:
+        own = recipe(s)
+        require_fits(s.model, own.model, own.world, hinge)
 
 
 unstated = (
@@ -192,15 +206,24 @@ def place(s: Settings, domain: str, fraction: float, length: int, total: float =
     return in_domain(s, fraction, length, s.longest_test, tasks)
 
 
+def _model(s: Settings) -> ModelSettings:
+    """The paper's, or another one. Labels are vectors here, which of the zoo's models the family of mixers reads."""
+    if s.model in MECHANISMS:
+        return MixerSettings(s.initial_scale, mechanism=MECHANISMS[s.model])
+    if s.model != OWN:
+        return model_of(s.model, initial_scale=s.initial_scale)
+    names = ("initial_scale", "key_width", "value_width", "neurons", "readout_power")
+    return SoftmaxTransformerSettings(**{name: getattr(s, name) for name in names})
+
+
 def recipe(s: Settings, fraction: float = 0.0, relevant: int = 0, tasks: np.ndarray | None = None) -> Recipe:
     """A training, by default on U M1 cyclic tasks; watched on unseen tasks and on the mixtures with S_1 = 1.28."""
     fraction, count = fraction or s.matching_fraction, relevant or s.relevant_patterns
     tasks = cyclic_tasks(count, s.task_shifts) if tasks is None else tasks
     length, tested = s.train_length, s.test_matching_fraction
-    names = ("initial_scale", "key_width", "value_width", "neurons", "readout_power")
     return Recipe(
         world=in_domain(s, fraction, length, length, as_tuples(tasks), count),
-        model=SoftmaxTransformerSettings(**{name: getattr(s, name) for name in names}),
+        model=_model(s),
         training=Training(step_size=s.step_size, batch=s.batch),
         watched=(
             in_domain(s, tested, length, length, unseen_tasks(count, tasks), count),
@@ -222,7 +245,7 @@ def symbols(s: Settings) -> theory.Symbols:
 
 
 _long = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=4_000)
-_short = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "size_constant": 10, "root_constant": 2}
+_short: dict[str, Any] = {"steps": 40, "rate_steps": 20, "rate_programs": 2, "size_constant": 10, "root_constant": 2}
 _short |= {"record_every": 20, "baseline_prompts": 2}
 settings = {
     "smoke": Settings(**_short, prompts=500, trend_prompts=250, gpt2=Settings.gpt2.smoke()),

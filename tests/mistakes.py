@@ -179,8 +179,14 @@ COMMANDS = [
     (["serve", "nowhere", "--port", "abc"], "int() with base 10: 'abc'. `iclab serve --help` says more."),
     (["serve", "nowhere", "--port", "1.5"], "int() with base 10: '1.5'. `iclab serve --help` says more."),
     (["serve", "nowhere", "--host"], "Expected 1 values. `iclab serve --help` says more."),
-    (["diff"], "(required) DIR2 The folder to compare with, or the word recorded for the full-size run. `iclab diff --help` says more."),
-    (["diff", "nowhere"], "diff: DIR2 The folder to compare with, or the word recorded for the full-size run. `iclab diff --help` says more."),
+    (
+        ["diff"],
+        "(required) DIR2 The folder to compare with, or the word recorded for the full-size run. `iclab diff --help` says more.",
+    ),
+    (
+        ["diff", "nowhere"],
+        "diff: DIR2 The folder to compare with, or the word recorded for the full-size run. `iclab diff --help` says more.",
+    ),
     (["diff", "nowhere", "nowhere", "nowhere"], "options: nowhere. `iclab diff --help` says more."),
     (["diff", "a", "b", "--html"], "'--html'. Expected 1 values. `iclab diff --help` says more."),
     (["new"], "also the name of its claims. `iclab new --help` says more."),

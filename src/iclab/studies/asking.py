@@ -40,6 +40,7 @@ PAIRS = (2, 4, 8, 16)
 MOST, LONGEST, LARGE = 0.8, LENGTHS[-1], 10.0  # α, l_ts and κ_a' of the questions
 FEW = 0.3  # α where lengths are asked
 CHAINS = (10, 40)  # examples of a reasoning
+BRIEF = 0.3  # of the steps, where tokens have 100 columns and a step takes ten times as long
 LAST = 3  # records over which the training loss is averaged
 FACTORS = {"gate": ("none", "own"), "decay": ("none", "scalar"), "delta": ("none", "key")}
 
@@ -51,15 +52,15 @@ def factorial(initial_scale: float) -> dict[str, ModelSettings]:
 
 
 def trained(
-    lab: Lab, name: str, models: Models, world: object, loss: Loss, steps: str, **training: Any
+    lab: Lab, name: str, models: Models, world: object, loss: Loss, steps: str, brief: float = 1.0, **training: Any
 ) -> dict[str, Trained]:
-    """Every model at every step size in a world, by the name of the model."""
+    """Every model at every step size in a world, by the name of the model; `brief` is the share of the steps."""
     s, sizes = lab.settings, numbers(steps)
     return {
         model: lab.train(
             f"{name}-{model}",
             {f"{size:g}": Recipe(world, made, Training(size, s.batch, **training)) for size in sizes},
-            s.steps, loss=loss,
+            max(1, round(brief * s.steps)), loss=loss,
         )
         for model, made in models.items()
     }  # fmt: skip
@@ -149,7 +150,8 @@ def recalled(lab: Lab, models: Models) -> xr.Dataset:
 
 def reasoned(lab: Lab, models: Models) -> xr.Dataset:
     """Chains of thought in the world of chain-of-thought."""
-    runs = trained(lab, "reasoning", models, chain_training(REASONING), squared, lab.settings.step_sizes)
+    world = chain_training(REASONING)
+    runs = trained(lab, "reasoning", models, world, squared, lab.settings.step_sizes, BRIEF)
     matrices = step_matrices(REASONING)
 
     def place(setting: str, seed: int, length: int) -> object:

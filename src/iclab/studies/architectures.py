@@ -19,19 +19,20 @@ Which mechanism carries what is asked of eight more: with and without an input g
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 import iclab.authoring as ic
+from iclab.drawing import COLOURS
 from iclab.models import ModelSettings
 from iclab.models.mixers import MixerSettings
 from iclab.models.zoo import MECHANISMS, MIXERS, UNWEIGHED
 from iclab.papers.mamba_outliers.settings import numbers
 from iclab.studies.asking import (
     FACTORS,
+    FEW,
     LARGE,
     LONGER,
     LONGEST,
@@ -254,14 +255,21 @@ def draw_matrix(results: ic.Results, settings: Settings) -> Figure:
 
 def draw_curves(results: ic.Results, settings: Settings) -> Figure:
     """Errors against the fraction of outliers, the length of the prompt and the number of pairs."""
-    look: dict[str, Any] = {"by": "model", "label": "{}", "y": "0-1 error", "bounds": ic.UNIT, "limits": (-0.03, 1.03)}
-    error = ic.measured("outliers", "outlier_error")
-    return ic.picture(
-        results,
-        ic.Lines("flipped outliers", error.sel(rule="flip"), "fraction", x="outliers α", **look),
-        ic.Lines("longer prompts, α = 0.3", ic.measured("outliers", "length_error"), "length", x="examples", **look),
-        ic.Lines("recall under crowded keys", ic.measured("recall", "error"), "pairs", x="pairs", **look),
-    )
+    asked = {
+        "flipped outliers": (ic.measured("outliers", "outlier_error").sel(rule="flip"), "fraction", "outliers α"),
+        f"longer prompts, α = {FEW:g}": (ic.measured("outliers", "length_error"), "length", "examples"),
+        "recall under crowded keys": (ic.measured("recall", "error"), "pairs", "pairs"),
+    }
+    figure, axes = ic.panels(len(asked), tuple(asked))
+    for axis, (stat, along, words) in zip(axes, asked.values(), strict=True):
+        errors = stat.evaluate(results)
+        for number, name in enumerate(errors["model"].values):
+            line = "-" if number < len(COLOURS) else "--"  # more models than colours: the others are dashed
+            ic.curve(axis, errors.sel(model=name), along, label=str(name), colour=number, bounds=ic.UNIT, ls=line)
+        axis.set(xlabel=words, ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("0-1 error")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+    return figure
 
 
 def draw_mechanisms(results: ic.Results, settings: Settings) -> Figure:

@@ -36,7 +36,7 @@ def test_a_model_that_diverged_has_no_rank_among_the_others():
     rows = np.array([[0.1] * 4, [np.nan] * 4, [0.5] * 4])
     found = matrix(results(rows, ["a", "b", "c"]), {"asked": measured("one", "error")}).isel(question=0)
     assert found["worst_rank"].sel(model=["a", "c"]).values.tolist() == [1, 2]
-    assert not np.isfinite(found["low"].sel(model="b"))
+    assert not np.isfinite(found[["low", "best_rank", "worst_rank"]].sel(model="b").to_array()).any()
 
 
 def test_an_effect_is_the_mean_difference_over_the_other_factors():

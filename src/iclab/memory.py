@@ -51,7 +51,7 @@ def working_set(function: Callable[..., Any], *shapes: Any) -> int:
 def arithmetic(function: Callable[..., Any], *shapes: Any) -> float:
     """Floating-point operations of `function`; the body of a loop counts once, whatever the number of its rounds.
 
-    Counted as if for this machine's processor: a GPU's compiler was seen to count almost nothing.
+    Counted as if for this machine's processor: on a GPU a limit on it let through what it refuses here.
     """
     with on_the_host():
         found = jax.jit(function).lower(*shapes).cost_analysis()

@@ -61,7 +61,8 @@ def _print_matrix(found: xr.Dataset) -> None:
         for column in ("model", "error", "95 %", "rank"):
             table.add_column(column, justify="left" if column == "model" else "right")
         own = mean.sel(question=question)
-        for model in own["model"].values[own.fillna(2.0).argsort().values]:
+        own = own.dropna("model")
+        for model in own["model"].values[own.argsort().values]:
             cell = found.sel(question=question, model=model)
             ranks = dict.fromkeys(int(cell[name]) for name in ("best_rank", "worst_rank"))
             ends = f"[{float(cell['low']):.3f}, {float(cell['high']):.3f}]"

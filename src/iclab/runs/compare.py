@@ -47,5 +47,7 @@ def compare(*models: str, changes: Mapping[str, str] | None = None, **options: A
     prefix = "architectures/"
     results = {name.removeprefix(prefix): data for name, data in run.results.items() if name.startswith(prefix)}
     found = matrix(results, architectures.COLUMNS)
-    found.to_netcdf(run.directory / TABLE, engine="h5netcdf")
+    unfinished = run.directory / f"{TABLE}.part"
+    found.to_netcdf(unfinished, engine="h5netcdf")
+    unfinished.replace(run.directory / TABLE)
     return Comparison(run, found)

@@ -193,5 +193,6 @@ def matrix(results: Results, columns: Mapping[str, Expression]) -> xr.Dataset:
     compared = np.isfinite(low).sum(axis=0)
     sizes = {name: (("model", "question"), values) for name, values in (("low", low), ("high", high))}
     ranks = {"best_rank": 1 + better.sum(axis=0), "worst_rank": compared - better.sum(axis=1)}
-    sizes |= {name: (("model", "question"), values) for name, values in ranks.items()}
+    asked = np.isfinite(low)  # a model that diverged, or was not asked, has no rank
+    sizes |= {name: (("model", "question"), np.where(asked, values, np.nan)) for name, values in ranks.items()}
     return error.to_dataset(name="error").assign(sizes)

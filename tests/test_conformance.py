@@ -8,11 +8,17 @@ import subprocess
 import sys
 
 import jax
+import numpy as np
 import pytest
 
 import broken
 from iclab import skeletons
+from iclab.conformance.models import hide
+from iclab.conformance.worlds import check_world, draw
 from iclab.devices import quick_compilation
+from iclab.prompts import Padding
+from iclab.worlds.markov import Markov
+from iclab.worlds.recall import Recall
 
 # Without the tests' own type checker, which would catch wrong shapes before the checks see them, and all in one
 # process.
@@ -71,6 +77,34 @@ def test_every_skeleton_passes(kind, checked):
 def test_a_world_and_a_model_of_iclab_keep_their_own_promises(checked):
     """The file of the sweep's tests uses iclab's own world, model and measure, and everything was asked for."""
     assert len(checked["idea"]) >= 15 and all(finding["passed"] for finding in checked["idea"]), checked["idea"]
+
+
+@pytest.mark.parametrize(
+    ("padding", "hidden"),
+    [
+        (Padding(), [[1, 0, 1, 1, 1, 1]]),
+        (Padding(in_front=True), [[0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1]]),
+        (Padding(in_front=True, together=2), [[0, 0, 1, 1, 1, 1]]),
+    ],
+)
+def test_contexts_are_hidden_where_the_world_lets_them_be(padding, hidden):
+    """Every way that is named occurs, and none that is not allowed; the query and a group of contexts stay."""
+    world = Recall(6, 4, 3) if padding.together == 2 else Markov(3, 6)
+    present = np.asarray(hide(draw(world, 64), padding).present)
+    groups = present[:, :-1].reshape(64, -1, padding.together)
+    found = {tuple(row) for row in present.astype(int)[:, : len(hidden[0])]}
+    if padding.in_front:
+        assert (np.diff(present.astype(int), axis=1) >= 0).all() and (groups == groups[..., :1]).all()
+    assert {tuple(row) for row in hidden} <= found
+    assert present[:, -1].all() and groups.any(axis=(1, 2)).all() and not present.all()
+
+
+@pytest.mark.parametrize(
+    "world",
+    [Markov(3, 5, maximum_length=8, shortest_length=3), Recall(6, 4, 2, maximum_pairs=3), Recall(6, 4, 2, joined=True)],
+)
+def test_worlds_pad_where_they_say(world):
+    assert [finding.words for finding in check_world(world, "") if not finding.passed] == []
 
 
 def test_compiling_quickly_ends_with_its_block():

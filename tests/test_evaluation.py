@@ -76,3 +76,16 @@ def test_jobs_do_not_depend_on_how_many_run_together():
     every = run(np.arange(150))
     assert np.array_equal(every[[3, 149]], run(np.array([3, 149])))
     assert np.allclose(every, np.maximum(0, 1 - scales), atol=1e-6)
+
+
+def test_models_that_stay_on_the_device_answer_as_those_carried_to_every_job(monkeypatch):
+    picks = np.array([2, 0, 2, 1])
+    keys = ensemble.stack([ensemble.member_key("job", index) for index in range(4)])
+    models = Oracle(np.float32([0.1, 0.5, 0.7]))
+    jobs = Jobs(models, np.zeros(4), ensemble.stack([small.world(noise_norm=0.1)] * 4), keys, picks)
+    carried = evaluate(errors(hinge), jobs, 250)
+    monkeypatch.setattr(ensemble, "large", lambda size: True)
+    assert jobs.large()
+    picked = evaluate(errors(hinge), jobs, 250)
+    assert np.array_equal(carried["hinge"], picked["hinge"])
+    assert ensemble.resident(models) is ensemble.resident(models)

@@ -83,6 +83,13 @@ def test_every_control_is_asked(smoke):
     assert all(part["control"] for s in found for r in s["readings"] for part in r["parts"])
 
 
+@pytest.mark.parametrize("module", PAPERS.values())
+def test_every_file_passes_the_check(module, command):
+    """Of a package that is installed, too: a file is looked at, whatever other papers are called."""
+    status, out, _ = command("check", str(GALLERY / "src" / f"{module.replace('.', '/')}.py"))
+    assert status == 0 and out.rstrip().endswith("all passed"), out
+
+
 def product(state):
     """B of c and W, in one vector."""
     return state[0] * state[1:].reshape(len(EIGENVALUES), -1).T
@@ -191,13 +198,15 @@ def test_a_state_of_width_d_misses_all_but_d_keys():
 
 
 def test_the_gated_recurrence_is_its_state_read_at_the_end():
-    """Against NumPy: S_t = g_t S_{t-1} + v_t k_{t-1}ᵀ, and S_T q."""
+    """Against NumPy: S_t = g_t S_{t-1} + v_t k_{t-1}ᵀ, and S_T q, in float64."""
     world = zoology.Recall(5, 4, 3)
     model = zoology.MixerSettings(0.5, "recurrence", 6).init(randomness.key(0), world)
     prompt = world.sample(randomness.key(1), 0)
-    rows = {name: np.asarray(zoology.embedded(prompt, table), float) for name, table in model.tables.items()}
-    state, before = np.zeros((6, 6)), np.zeros(6)
-    for key, value, gate in zip(rows["key"], rows["value"], rows["gate"][:, 0] + 3.0, strict=True):
-        state, before = state / (1 + np.exp(-gate)) + np.outer(value, before), key
-    expected = state @ rows["query"][-1] @ np.asarray(model.read_out)
-    assert np.allclose(model(prompt)[0], expected, atol=1e-5)
+    with jax.enable_x64(True):
+        model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
+        rows = {name: np.asarray(zoology.embedded(prompt, table)) for name, table in model.tables.items()}
+        state, before = np.zeros((6, 6)), np.zeros(6)
+        for key, value, gate in zip(rows["key"], rows["value"], rows["gate"][:, 0] + 3.0, strict=True):
+            state, before = state / (1 + np.exp(-gate)) + np.outer(value, before), key
+        expected = state @ rows["query"][-1] @ np.asarray(model.read_out)
+        assert np.allclose(model(prompt)[0], expected, rtol=1e-12, atol=1e-14)

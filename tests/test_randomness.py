@@ -69,3 +69,18 @@ def test_our_keys_draw_what_those_of_jax_draw():
 @pytest.mark.parametrize("words", [(0, 0), (2**32 - 1, 5)])
 def test_keys_are_their_words(words):
     assert np.array_equal(jax.random.key_data(randomness.key_of(np.array(words, np.uint32))), words)
+
+
+def test_on_a_gpu_no_cipher_is_computed_inside_another(monkeypatch):
+    """Between the cipher of a key and that of what is drawn from it stands a barrier: XLA would compute the first again
+    for every number, and took minutes to compile that.
+    """
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+
+    def drawn(key):
+        return uniforms(jax.random.split(jax.random.fold_in(key, 1))[0], 8)
+
+    text = jax.jit(drawn).trace(randomness.key(0)).lower(lowering_platforms=("cuda",)).as_text()
+    between = text.split("optimization_barrier")
+    rounds = [part.count("stablehlo.shift_left") for part in between]
+    assert len(between) == 4 and max(rounds) == randomness.ROUNDS and rounds[-1] == 0

@@ -58,11 +58,11 @@ def test_a_point_of_a_paper_has_the_numbers_of_reproduce_with_set(tmp_path):
 
 def test_traced_settings_compile_once_and_the_plan_says_so(tmp_path):
     compiled = training._compiled_advance(hinge, (), "")
-    before = compiled._cache_size()
+    before = compiled._in_turn._cache_size()
     iclab.sweep(
         IDEA, {"step_size": "0.1:1:7", "matching_fraction": "0.5,0.6", "neurons": "41"}, seeds=1, out=tmp_path / "a"
     )
-    assert compiled._cache_size() == before + 1
+    assert compiled._in_turn._cache_size() == before + 1
     loaded = load(find(IDEA), "quick")
     points = [type(loaded.settings)(neurons=n, step_size=s) for n in (41, 42) for s in (0.1, 0.2, 0.3)]
     plan = sweeping._plan(loaded, points, (2, 3), 5, 1)

@@ -59,7 +59,7 @@ def test_how_often_the_training_is_recorded_does_not_change_it():
 def test_settings_traced_and_ensembles_of_other_sizes_do_not_recompile():
     compiled = training._compiled_advance(hinge, (), "")
     train(small.members(range(2)), hinge, RECORD)
-    traces = compiled._cache_size()
+    traces = compiled._in_turn._cache_size()
     assert traces > 0
     mixed = ensemble.stack(
         [
@@ -72,7 +72,7 @@ def test_settings_traced_and_ensembles_of_other_sizes_do_not_recompile():
         ]
     )
     train(mixed, hinge, [0, 3])
-    assert compiled._cache_size() == traces
+    assert compiled._in_turn._cache_size() == traces
 
 
 def test_a_step_is_plain_sgd():

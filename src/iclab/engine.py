@@ -101,7 +101,8 @@ class EvaluationRequest:
     @functools.cached_property
     def program(self) -> tuple[Any, ...]:
         """As for trainings."""
-        return "evaluate", self.measure, self.prepare, *ensemble.shape_of(self.jobs[:4])
+        among = ensemble.size(self.jobs.models) if self.jobs.large() else 0
+        return "evaluate", self.measure, self.prepare, among, *ensemble.shape_of(self.jobs[:4])
 
     def programs(self, sizes: Iterable[int]) -> Programs:
         """As for trainings."""
@@ -111,8 +112,8 @@ class EvaluationRequest:
         return {(*self.program, wide): functools.partial(traced, size) for wide, size in slots.items()}
 
     def together(self) -> tuple[Any, ...]:
-        """As for trainings."""
-        return *self.program, self.prompts
+        """As for trainings; questions to large models are put one by one."""
+        return *self.program, self.prompts, id(self) if self.jobs.large() else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,18 +124,18 @@ class Footprint:
     working: int
 
     def of(self, slots: int) -> int:
-        """Bytes for a program of so many slots on a device. A GPU works on all at once, a CPU core on one."""
-        at_once = slots if jax.default_backend() != "cpu" else 1
+        """Bytes for a program of so many slots on a device, which works on all at once or takes them in turn."""
+        at_once = 1 if ensemble.in_turn(self.held) else slots
         return slots * self.held + at_once * self.working
 
     def room(self, free: int) -> int:
         """How many slots of a device fit into `free` bytes, a power of two as in every layout; at least one is
         tried.
         """
-        if jax.default_backend() != "cpu":
-            fit = free // (self.held + self.working)
-        else:
+        if ensemble.in_turn(self.held):
             fit = (free - self.working) // max(self.held, 1)
+        else:
+            fit = free // (self.held + self.working)
         return 1 << (max(1, fit).bit_length() - 1)
 
 

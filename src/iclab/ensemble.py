@@ -1,8 +1,9 @@
 """Many members in one compiled program, on every device there is.
 
 A member is one training or one evaluation. Its random stream depends only on what it is (`member_key`), never on the
-batch, the device or the machine it ran on. `over_members` maps a function over stacked members: on CPU each core is a
-device and takes its members one after another (measured faster than vmapping small models); on GPU they are vmapped.
+batch, the device or the machine it ran on. `Mapped` maps a function over stacked members: on CPU each core is a
+device and takes its members one after another (measured faster than vmapping small models); on GPU they are vmapped,
+unless one alone keeps it busy.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import numpy as np
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Int, Key
 
-from iclab import randomness
+from iclab import memory, randomness
 
 Tree = TypeVar("Tree")
 
 SMALL_BYTES = 1 << 20  # members smaller than this share programs of at least MINIMUM_CAPACITY slots per core
 MINIMUM_CAPACITY = 64
-GPU_OPTIONS = {"xla_gpu_autotune_level": 0}  # trying kernels out took longer than the best of them saved
+UNTUNED = {"xla_gpu_autotune_level": 0}  # for small members: trying kernels out took longer than the best of them saved
+LARGE_BYTES = 32 << 20  # a member of so much keeps a GPU busy alone, with kernels that were tried out
+MOST_RESIDENT = 8  # trees of large members that stay on a GPU for the next question
 GPU_BYTES = 16 << 30  # what the prompts of one block of evaluations may take on a GPU
 
 
@@ -114,11 +117,47 @@ def capacity(members: int, bytes_per_member: int) -> int:
     return max(slots, MINIMUM_CAPACITY) if small else slots
 
 
+def in_turn(bytes_per_member: int) -> bool:
+    """Whether a device takes members of this size one after another, and not all at once."""
+    return jax.default_backend() == "cpu" or bytes_per_member >= LARGE_BYTES
+
+
+def large(bytes_per_member: int) -> bool:
+    """Whether members are so large that carrying them to a GPU again and again takes longer than what it does there."""
+    return jax.default_backend() != "cpu" and bytes_per_member >= LARGE_BYTES
+
+
+_RESIDENT: dict[tuple[int, ...], tuple[Any, Any]] = {}  # by identity, with the host's arrays, which so stay the same
+
+
+def resident(tree: Tree) -> Tree:
+    """A tree whole on every device; one that was there lately is not carried again."""
+    found = tuple(map(id, jax.tree.leaves(tree)))
+    kept = _RESIDENT.pop(found, None) or (tree, jax.device_put(tree, _whole()))
+    _RESIDENT[found] = kept
+    while len(_RESIDENT) > MOST_RESIDENT:
+        _RESIDENT.pop(next(iter(_RESIDENT)), None)
+    on_device: Tree = kept[1]
+    return on_device
+
+
+def _whole() -> jax.sharding.NamedSharding:
+    return jax.sharding.NamedSharding(_mesh(), PartitionSpec())
+
+
+def resident_shapes(tree: Any) -> Any:
+    """The shapes of `resident(tree)`, to compile for; `tree` may be shapes itself."""
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_whole(), weak_type=leaf.weak_type),
+        shapes(tree),
+    )
+
+
 class Layout:
     """Where each of n members lies when spread over the devices: blocks of `capacity` slots, the first ones filled.
 
-    Padding slots repeat member 0; a CPU does not compute them. Capacities are powers of two, and at least
-    `MINIMUM_CAPACITY` for small members, so that ensembles of different sizes share one compiled program.
+    Padding slots repeat member 0; where members are taken in turn, they are not computed. Capacities are powers of
+    two, and at least `MINIMUM_CAPACITY` for small members, so that ensembles of different sizes share one program.
     """
 
     def __init__(self, members: int, bytes_per_member: int) -> None:
@@ -170,23 +209,45 @@ def once(function: Callable[..., Any]) -> Any:
     return jax.jit(function, inline=True)
 
 
-def over_members(function: Callable[..., Any]) -> Any:
+class Mapped:
     """`function(*one_member) -> pytree` becomes `mapped(counts, *spread_members) -> spread pytree`, compiled.
 
-    The function is traced three times unless it is `once(...)`. Keep the result: every call of `over_members` has a
-    compilation cache of its own.
+    With `among`, a tree that every device holds whole (`resident`), it is `function(among, *one_member)`. The function
+    is traced three times unless it is `once(...)`. Keep the result: each has a compilation cache of its own.
     """
 
-    def on_one_device(counts: Int[Array, " 1"], *stacked: Any) -> Any:
-        if jax.default_backend() != "cpu":
-            return jax.vmap(function)(*stacked)
-        return _one_after_another(function, counts[0], stacked)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        def bound(among: Any) -> Callable[..., Any]:
+            return function if among is None else functools.partial(function, among)
 
-    spec = PartitionSpec("members")
-    mapped: Callable[..., Any] = on_one_device
+        def in_turn(counts: Int[Array, " 1"], among: Any, stacked: Any) -> Any:
+            return _one_after_another(bound(among), counts[0], stacked)
+
+        def at_once(counts: Int[Array, " 1"], among: Any, stacked: Any) -> Any:
+            return jax.vmap(bound(among))(*stacked)
+
+        self._in_turn = _on_every_device(in_turn)
+        self._at_once = _on_every_device(at_once, UNTUNED)
+
+    def __call__(self, counts: np.ndarray, *spread: Any, among: Any = None) -> Any:
+        """What the function gives for every member."""
+        return self._for(spread, among)(counts, among, spread)
+
+    def lower(self, counts: np.ndarray, *spread: Any, among: Any = None) -> Any:
+        """The program for members of these shapes, to be compiled."""
+        return self._for(spread, among).lower(counts, among, spread)
+
+    def _for(self, spread: Any, among: Any) -> Any:
+        turns = among is not None or in_turn(memory.bytes_of(spread) // size(spread))
+        return self._in_turn if turns else self._at_once
+
+
+def _on_every_device(mapped: Callable[..., Any], options: dict[str, Any] | None = None) -> Any:
     if jax.local_device_count() > 1:  # one is faster to trace without
-        mapped = jax.shard_map(on_one_device, mesh=_mesh(), in_specs=spec, out_specs=spec, check_vma=False)
-    return jax.jit(mapped, compiler_options=None if jax.default_backend() == "cpu" else GPU_OPTIONS)
+        split, whole = PartitionSpec("members"), PartitionSpec()
+        specs = (split, whole, split)
+        mapped = jax.shard_map(mapped, mesh=_mesh(), in_specs=specs, out_specs=split, check_vma=False)
+    return jax.jit(mapped, compiler_options=options)
 
 
 def _one_after_another(function: Callable[..., Any], count: Int[Array, ""], stacked: Any) -> Any:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
-from iclab import ensemble
+from iclab import ensemble, memory
 from iclab.losses import Loss, never
 from iclab.models import Model
 from iclab.prompts import Prompt
@@ -94,7 +94,15 @@ def _compiled_expect(measure: Measure, prepare: Callable[[Any, Any], Any]) -> An
     def job(model: Any, preparation: Any, world: Any, key: Key[Array, ""], batches: Int[Array, ""]) -> dict[str, Array]:
         return expect(measure, prepare(model, preparation), world, key, batches)
 
-    return ensemble.over_members(ensemble.once(job))
+    return ensemble.Mapped(ensemble.once(job))
+
+
+@functools.cache
+def _compiled_expect_among(measure: Measure, prepare: Callable[[Any, Any], Any]) -> Any:
+    def job(models: Any, pick: Any, preparation: Any, world: Any, key: Any, batches: Any) -> dict[str, Array]:
+        return expect(measure, prepare(ensemble.unstack(models, pick), preparation), world, key, batches)
+
+    return ensemble.Mapped(ensemble.once(job))
 
 
 class Jobs(NamedTuple):
@@ -115,9 +123,14 @@ class Jobs(NamedTuple):
         return np.arange(ensemble.size(self.keys)) if self.picks is None else self.picks
 
     def part(self, first: int, last: int) -> tuple[Any, Any, Any, Any]:
-        """Jobs `first` to `last` (excluded), each with a model of its own."""
-        rest = self.preparations, self.worlds, self.keys
-        return ensemble.part(self.models, self.picked()[first:last]), *ensemble.part(rest, slice(first, last))
+        """Jobs `first` to `last` (excluded), each with a model of its own, or its number where models are large."""
+        rest = ensemble.part((self.preparations, self.worlds, self.keys), slice(first, last))
+        picks = self.picked()[first:last].astype(np.int32)
+        return (picks if self.large() else ensemble.part(self.models, picks)), *rest
+
+    def large(self) -> bool:
+        """Whether the models stay on the device and are picked there."""
+        return ensemble.large(memory.bytes_of(self.models) // ensemble.size(self.models))
 
 
 def join(several: Sequence[Jobs]) -> Jobs:
@@ -131,9 +144,12 @@ def join(several: Sequence[Jobs]) -> Jobs:
 
 def lowered(measure: Measure, jobs: Jobs, prepare: Callable[[Any, Any], Any], count: int) -> list[Any]:
     """The program that `evaluate` runs for a block of so many jobs of these shapes, to be compiled."""
-    layout = ensemble.Layout(count, bytes_per_member=0)
-    shapes = layout.shaped((*jobs[:4], np.zeros(1, np.int32)))
-    return [_compiled_expect(measure, prepare).lower(layout.counts, *shapes)]
+    layout, numbers = ensemble.Layout(count, bytes_per_member=0), np.zeros(1, np.int32)
+    if jobs.large():
+        shapes = layout.shaped((numbers, *jobs[1:4], numbers))
+        among = ensemble.resident_shapes(jobs.models)
+        return [_compiled_expect_among(measure, prepare).lower(layout.counts, *shapes, among=among)]
+    return [_compiled_expect(measure, prepare).lower(layout.counts, *layout.shaped((*jobs[:4], numbers)))]
 
 
 @ensemble.once
@@ -143,6 +159,8 @@ def _tokens(world: World, key: Key[Array, ""]) -> Array:
 
 def block_of(jobs: Jobs) -> int:
     """How many of these jobs one program takes."""
+    if jobs.large():  # one at a time
+        return ensemble.block_size(0)
     tokens = jax.eval_shape(_tokens, *ensemble.one_of((jobs.worlds, jobs.keys)))
     return ensemble.block_size(4 * BATCH * tokens.size * tokens.dtype.itemsize)  # tokens and a few arrays of their size
 
@@ -158,6 +176,8 @@ def evaluate(
     count = ensemble.size(jobs.keys)
     batches = np.full(count, -(-prompts // BATCH), np.int32)
     compiled, block = _compiled_expect(measure, prepare), block_of(jobs)
+    if jobs.large():
+        compiled = functools.partial(_compiled_expect_among(measure, prepare), among=ensemble.resident(jobs.models))
     found: list[dict[str, np.ndarray]] = []
     computed: tuple[ensemble.Layout, Any] | None = None
     for start in [*range(0, count, block), count]:  # one is computed while the one before it is fetched

@@ -74,6 +74,20 @@ class InAtoms(eqx.Module):
         return pooled if self.label_atom is None else pooled.at[self.label_atom].add(jnp.sum(self.label * weights))
 
 
+@dataclasses.dataclass(frozen=True)
+class Padding:
+    """Where the absent tokens of a world's prompts stand: anywhere, or all of them in front of those that are there;
+    and how many are absent `together`, as a key and its value are.
+    """
+
+    in_front: bool = False
+    together: int = 1
+
+    def __str__(self) -> str:
+        place = "in front" if self.in_front else "anywhere"
+        return place if self.together == 1 else f"{place}, {self.together} at a time"
+
+
 class Prompt(eqx.Module):
     """One prompt. The last token is the query; `target` is its answer.
 

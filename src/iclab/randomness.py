@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.extend.random
@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
+
+Drawn = TypeVar("Drawn")
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
@@ -75,9 +77,7 @@ def _bits(key: UInt32[Array, " 2"], width: int, shape: tuple[int, ...]) -> Array
 
 @functools.cache
 def _implementation() -> Any:
-    """That of `jax.random`'s keys on a CPU. A GPU has a kernel for the cipher, which JAX uses for its own keys."""
-    if jax.default_backend() != "cpu":
-        return "threefry2x32"
+    """That of all keys, on every device: keys of JAX's own would be computed again inside what is drawn from them."""
     return jax.extend.random.define_prng_impl(
         key_shape=(2,), seed=_seed, split=_split, random_bits=_bits, fold_in=_fold_in, name="iclab", tag="icl"
     )
@@ -96,16 +96,24 @@ def key_of(words: Any) -> Key[Array, "*shape"]:
 def uniforms(key: Key[Array, ""], count: int) -> Float[Array, " {count}"]:
     """`count` numbers in [0, 1), multiples of 2^-24."""
     counter = jnp.arange(-(-count // 2), dtype=jnp.uint32)
-    bits = jnp.concatenate(block(jax.random.key_data(key), counter, jnp.zeros_like(counter)))[:count]
+    words = apart(block(jax.random.key_data(key), counter, jnp.zeros_like(counter)))
+    bits = jnp.concatenate(words)[:count]
     return (bits >> np.uint32(8)).astype(jnp.float32) * np.float32(2.0**-24)
 
 
 def normals(key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, ...]:
-    """Standard normal numbers. On a GPU they are an array of their own: where XLA may fuse them with what follows, it
-    takes 98 seconds instead of 7 to compile a training on noisy prompts.
+    """Standard normal numbers."""
+    return apart(jax.random.normal(key, shape))
+
+
+def apart(drawn: Drawn) -> Drawn:
+    """The same numbers; on a GPU as arrays of their own. Where XLA may fuse their cipher with what reads them, it
+    took 98 seconds instead of 7 to compile a training on noisy prompts, and more than five minutes for ranks of 128.
     """
-    found = jax.random.normal(key, shape)
-    return found if jax.default_backend() == "cpu" else lax.optimization_barrier(found)
+    if jax.default_backend() == "cpu":
+        return drawn
+    kept: Drawn = lax.optimization_barrier(drawn)
+    return kept
 
 
 def ranks(scores: Float[Array, " n"]) -> Int[Array, " n"]:
@@ -116,6 +124,7 @@ def ranks(scores: Float[Array, " n"]) -> Int[Array, " n"]:
     count = len(scores)
     if count > PAIRWISE:
         return jnp.argsort(jnp.argsort(scores))
+    scores = apart(scores)
     before = (scores[None, :] < scores[:, None]) | (
         (scores[None, :] == scores[:, None]) & np.tri(count, k=-1, dtype=bool)
     )

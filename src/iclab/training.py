@@ -172,12 +172,12 @@ def traced(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
 
 @functools.cache
 def _compiled_start(keep: bool) -> Any:
-    return ensemble.over_members(_traced_start(keep))
+    return ensemble.Mapped(_traced_start(keep))
 
 
 @functools.cache
 def _compiled_advance(loss: Loss, observers: tuple[Observer, ...], best_of: str) -> Any:
-    return ensemble.over_members(traced(loss, observers, best_of))
+    return ensemble.Mapped(traced(loss, observers, best_of))
 
 
 class Checkpoint:

@@ -86,6 +86,7 @@ class Bursts(ic.BaseWorld):
     novel: bool = False
     items: int = ic.static(8)
     labels: int = ic.static(16)
+    padding = ic.Padding(in_front=True, together=2)  # a label belongs to the item before it
 
     @property
     def feature_columns(self):

@@ -271,14 +271,17 @@ unstated = (
 )
 
 
+DISTANCE = {"along": "step", "by": "strategy", "dots": False, "y": "KL", "log": "y", "limits": (0.003, 0.6)}
+
+
 def draw_phases(results, settings):
     """Loss along training beside the strategies, and the distance from each."""
     lines = {"model": usual["loss"], "unigram": usual["unigram_loss"], "bigram": usual["bigram_loss"]}
     return ic.picture(
         results,
         ic.Lines("Loss", lines, "step", dots=False, dashed=("unigram", "bigram"), y="nats"),
-        ic.Lines("Distance from strategies", usual["off"], "step", by="strategy", dots=False, y="KL", log="y"),
-        ic.Lines("The same, doubly stochastic training", other, "step", by="strategy", dots=False, y="KL", log="y"),
+        ic.Lines("Distance from strategies", usual["off"], **DISTANCE),
+        ic.Lines("The same, doubly stochastic training", other, **DISTANCE),
     )  # fmt: skip
 
 
@@ -289,7 +292,7 @@ def draw_heads(results, settings):
         ic.Lines("Transformer", {"layer 1: token before": usual["before"], "layer 2: behind the state": usual["onto"]},
                  "step", dots=False, y="attention", bounds=ic.UNIT),
         ic.Lines("Simplified model, layer 1", {"token before": simple["before"]}, "step", dots=False, y="attention"),
-        ic.Lines("Simplified model", simple["off"], "step", by="strategy", dots=False, y="KL", log="y"),
+        ic.Lines("Simplified model", simple["off"], **DISTANCE),
     )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ own, and the answer is read out of the mixed vector at the query:
     recurrence    Σ_t (Π_{s>t} g_s) (e_q(T) · e_k(t-1)) e_v(t),   g_s = sigmoid(e_g(s)): the state is a d × d matrix
     convolution   (W u(T)) * Σ_t h(T-t) * u(t),   u(t) = e_a(t) * Σ_{s<3} h'(s) * e_b(t-s),   * entry by entry
 
-A key is looked up one token before its value: the short convolution of width 2 that the paper's recipe puts before a
-mixer. A recurrence that only adds keeps at most d keys apart: for D > d pairs the scores of D keys and their queries
-have rank d, and by Eckart and Young they miss the identity by D - d, summed over squares.
+The recurrence is `iclab.models.recurrences`; the mixers of `iclab.models.mixers` multiply tokens by square matrices
+and have no width to vary. A key is looked up one token before its value: the short convolution of width 2 that the
+paper's recipe puts before a mixer. A recurrence that only adds keeps at most d keys apart: for D > d pairs the scores
+of D keys and their queries have rank d, and by Eckart and Young they miss the identity by D - d, summed over squares.
 
 Left out: language models on the Pile, the mixers H3, Hyena and RWKV, and hybrids. Sizes are reduced: widths 64 to 512,
 8192 words and 64 to 512 tokens there; 4 to 32, 64 words and up to 33 tokens here.
@@ -27,6 +28,7 @@ import numpy as np
 import xarray as xr
 
 import iclab.authoring as ic
+from iclab.models.recurrences import Steps, weights_at_end
 from iclab.statements import Printed
 from iclab.worlds.recall import Recall
 
@@ -102,8 +104,7 @@ def attend(model, found, present):
 def recur(model, found, present):
     """The state after the last token, read by the query: every pair with the product of the gates behind it."""
     logs = jnp.where(present, jax.nn.log_sigmoid(found["gate"][:, 0] + 3.0), 0.0)  # it begins with long memory
-    kept = jnp.exp(jnp.sum(logs) - jnp.cumsum(logs))
-    taken = kept * (shifted(found["key"]) @ found["query"][-1])
+    taken = weights_at_end(Steps(shifted(found["key"]), logs), found["query"][-1])
     return taken @ found["value"], taken
 
 

@@ -22,7 +22,7 @@ from iclab.expressions import Expression, Results, apply, measured
 from iclab.kinds import above, below, big_o, identical, larger, omega, smaller, suffices, within
 from iclab.losses import Loss, cross_entropy, hinge, regression, squared
 from iclab.optimisation import Cosine, Training
-from iclab.prompts import Prompt, make_prompt
+from iclab.prompts import Padding, Prompt, make_prompt
 from iclab.scaling import Scaling
 from iclab.statements import SIGNED, STATED, UNIT, Part, Reading, Statement, Table
 from iclab.statistics import Criterion, first_below, log_slope, required, trend
@@ -38,7 +38,7 @@ def static(default: Any) -> Any:
 
 __all__ = [
     "LOSSES", "SIGNED", "STATED", "UNIT", "BaseWorld", "Between", "Cosine", "Criterion", "Custom", "Dots", "Experiment",
-    "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Part", "Power", "Prompt", "Reading", "Recipe",
+    "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Padding", "Part", "Power", "Prompt", "Reading", "Recipe",
     "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
     "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "expect_in", "first_below", "geometric", "gridded",
     "hinge",

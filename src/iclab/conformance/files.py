@@ -17,7 +17,7 @@ import xarray as xr
 from iclab import ensemble, randomness
 from iclab.authoring.paper import Paper
 from iclab.authoring.pictures import statement_figure
-from iclab.authoring.sources import split_file
+from iclab.authoring.sources import read_file, split_file, user_paper
 from iclab.conformance.findings import Finding, attempt, demand
 from iclab.conformance.models import check_model
 from iclab.conformance.probes import check_loss, check_measure, check_observer
@@ -29,7 +29,7 @@ from iclab.entries import judge
 from iclab.errors import require
 from iclab.experiments import Lab
 from iclab.expressions import Results
-from iclab.library import default_settings, library
+from iclab.library import default_settings
 from iclab.planning import PlanningEngine
 from iclab.settings import is_group, names_of, value_of
 from iclab.statements import Statement
@@ -117,8 +117,8 @@ class CheckingEngine(PlanningEngine):
 def check_file(path: str, *, everything: bool = False) -> list[Finding]:
     """Everything that a user's file defines and uses, with the settings of its smallest profile."""
     require(split_file(path) is not None and Path(path).suffix == ".py", f"{path} is no .py file.")
-    shelf, (name,) = library([path])
-    paper, file = shelf.papers[name], f"{name}.py"
+    name, text = read_file(path)
+    paper, file = user_paper(name, text), f"{name}.py"
     settings = paper.settings.get("smoke", default_settings(paper))
     findings = [attempt("settings", "names", lambda: _settings(settings), file)]
     results: dict[str, xr.Dataset] = {}

@@ -16,7 +16,8 @@ from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, close, demand
 from iclab.conformance.worlds import PER_TOKEN, draw
 from iclab.losses import Loss
-from iclab.prompts import Prompt
+from iclab.prompts import Padding, Prompt
+from iclab.worlds import padding_of
 
 PROMPTS = 16
 GARBAGE = 5.0  # the size of what is put into absent tokens
@@ -135,15 +136,27 @@ def _truth(model: Any, world: Any, loss: Loss) -> str:
     return "the model reads the tokens, not the truth about them"
 
 
-def hide(prompts: Prompt) -> Prompt:
-    """The prompts with about a third of their contexts absent, at random places; at least one stays."""
-    count = prompts.present.shape[1]
-    drawn = np.random.default_rng(0).random((len(prompts.present), count))
-    gone = drawn < 1 / 3
-    keep = np.where(np.asarray(prompts.present)[:, :-1], drawn[:, :-1], -1.0).argmax(axis=1)
-    gone[np.arange(len(gone)), keep] = False
-    gone[:, -1] = False
-    return eqx.tree_at(lambda p: p.present, prompts, prompts.present & ~jnp.asarray(gone))
+def hide(prompts: Prompt, padding: Padding) -> Prompt:
+    """The prompts with more of their contexts absent, where the world lets them be; at least one group of them stays.
+
+    Anywhere: about a third, at random places. In front: the first ones, a random number of them.
+    """
+    contexts = np.asarray(prompts.present)[:, :-1]
+    there = contexts[:, :: padding.together]
+    generator = np.random.default_rng(0)
+    if padding.in_front:
+        gone = np.arange(there.shape[1]) < generator.integers(0, there.shape[1], len(there))[:, None]
+    else:
+        drawn = generator.random(there.shape)
+        gone = drawn < 1 / 3
+        gone[np.arange(len(gone)), np.where(there, drawn, -1.0).argmax(axis=1)] = False
+    kept = contexts & ~np.repeat(gone, padding.together, axis=1)
+    return eqx.tree_at(lambda p: p.present, prompts, jnp.asarray(np.insert(kept, kept.shape[1], True, axis=1)))
+
+
+def hidden(world: Any, count: int) -> Prompt:
+    """Prompts of a world, some of their contexts absent."""
+    return hide(draw(world, count), padding_of(world))
 
 
 def spoil(prompts: Prompt) -> Prompt:
@@ -167,7 +180,7 @@ def shorten(prompt: Prompt) -> Prompt:
 
 
 def _masks(model: Any, world: Any, loss: Loss) -> str:
-    prompts = hide(draw(world, PROMPTS))
+    prompts = hidden(world, PROMPTS)
     before, after = answers(model, prompts), answers(model, spoil(prompts))
     demand(np.isfinite(before).all(), "an answer is not finite where contexts are absent.", MASK)
     demand(
@@ -179,21 +192,21 @@ def _masks(model: Any, world: Any, loss: Loss) -> str:
 
 
 def _padding(model: Any, world: Any, loss: Loss) -> str:
-    prompts = hide(draw(world, PROMPTS))
+    prompts = hidden(world, PROMPTS)
     padded = answers(model, prompts)[:2]
     short = np.stack([np.asarray(model(shorten(pick(prompts, number)))[0]) for number in range(2)])
     demand(
         close(padded, short),
         "a padded prompt has another answer than the same prompt without its padding: padding leaks.",
         "A shorter context is a longer one with tokens absent. Divide by jnp.sum(prompt.present), not by the "
-        "length, and count "
-        "positions by the tokens that are present.",
+        "length, and count positions by the tokens that are present. Where the order of the tokens matters, their "
+        "world may say that absent ones stand in front: `padding = Padding(in_front=True)`.",
     )
-    return "a padded prompt is answered as the shorter one"
+    return f"a padded prompt is answered as the shorter one; absent tokens stand {padding_of(world)}"
 
 
 def _gradients(model: Any, world: Any, loss: Loss) -> str:
-    prompts = hide(draw(world, PROMPTS))
+    prompts = hidden(world, PROMPTS)
 
     def objective(m: Any) -> Any:
         return jnp.mean(jax.vmap(lambda prompt: loss.value(m(prompt)[0], prompt))(prompts))

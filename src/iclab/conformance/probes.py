@@ -14,7 +14,7 @@ import numpy as np
 
 from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, close, demand
-from iclab.conformance.models import hide, spoil
+from iclab.conformance.models import hidden, spoil
 from iclab.conformance.worlds import draw
 from iclab.losses import Loss, never
 from iclab.prompts import Prompt
@@ -107,7 +107,7 @@ def check_measure(measure: Callable[..., Any], model: Any, world: Any, file: str
 
 
 def _reads_padding(compiled: Callable[[Prompt], dict[str, np.ndarray]], world: Any) -> str:
-    prompts = hide(draw(world, 8))
+    prompts = hidden(world, 8)
     before, after = compiled(prompts), compiled(spoil(prompts))
     moved = [n for n in before if before[n].ndim == 1 and not close(before[n], after[n])]
     demand(

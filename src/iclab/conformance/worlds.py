@@ -16,6 +16,7 @@ import numpy as np
 from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, demand
 from iclab.prompts import Prompt
+from iclab.worlds import padding_of
 
 PROMPTS = 512  # on which truth and tokens are compared
 PER_TOKEN = ("atoms", "coefficients", "present", "pattern", "label", "noise", "outlier", "step")
@@ -132,6 +133,7 @@ def _truth(world: Any) -> str:
         "Set `present` of the last token to True.",
     )
     demand(present[:, :-1].any(1).all(), "a prompt has no context that is present.", "Leave at least one context in.")
+    _absent(world, present)
     atoms, rows = np.asarray(prompts.atoms), prompts.dictionary.shape[-2]
     demand(
         ((atoms >= 0) & (atoms < rows)).all(),
@@ -162,6 +164,24 @@ def _truth(world: Any) -> str:
         )
     said = [_labels(world, tokens, present, label), _patterns(tokens, present, np.asarray(prompts.pattern))]
     return ", ".join(["targets are in range", *(text for text in said if text)])
+
+
+def _absent(world: Any, present: np.ndarray) -> None:
+    """Absent tokens must stand where the world says."""
+    padding, contexts = padding_of(world), present[:, :-1]
+    demand(
+        contexts.shape[1] % padding.together == 0,
+        f"`padding` says {padding}, but there are {contexts.shape[1]} contexts.",
+        "The contexts must divide into groups of `together`.",
+    )
+    groups = contexts.reshape(len(contexts), -1, padding.together)
+    whole = (groups == groups[..., :1]).all()
+    ordered = not padding.in_front or (np.diff(contexts.astype(int), axis=1) >= 0).all()
+    demand(
+        bool(whole and ordered),
+        f"`padding` says that tokens are absent {padding}, and `present` does not keep to it.",
+        "Correct `present`, or leave `padding` out: then tokens may be absent anywhere, one by one.",
+    )
 
 
 def _target(prompts: Prompt) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from iclab import randomness
-from iclab.prompts import Prompt
+from iclab.prompts import Padding, Prompt
 
 
 @runtime_checkable
@@ -36,6 +36,14 @@ class World(Protocol):
         """One prompt. `index` is its number in the batch, which a world may use to balance labels or steps exactly."""
 
 
+def padding_of(world: World) -> Padding:
+    """Where absent tokens stand: anywhere, unless the world has a `padding` that says otherwise. A model need not know
+    more of it than its world does.
+    """
+    padding: Padding = getattr(world, "padding", Padding())
+    return padding
+
+
 @functools.partial(jax.jit, inline=True)
 def sampled(world: World, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
     """`world.sample(key, index)`, traced once for worlds of the same shapes; a training draws in several places."""
@@ -45,7 +53,8 @@ def sampled(world: World, key: Key[Array, ""], index: Int[Array, ""] | int) -> P
 class BaseWorld(eqx.Module):
     """A world that says only how a prompt is drawn: derive a class from it, list its settings, write `sample`.
 
-    Its tokens are a features part and one last label column; give `feature_columns` where they are not.
+    Its tokens are a features part and one last label column; give `feature_columns` where they are not. Where the order
+    of the tokens matters and absent ones stand in front, say so: `padding = Padding(in_front=True)`.
     """
 
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
@@ -68,4 +77,4 @@ class BaseWorld(eqx.Module):
         return {}
 
 
-__all__ = ["BaseWorld", "Prompt", "World"]
+__all__ = ["BaseWorld", "Padding", "Prompt", "World", "padding_of"]

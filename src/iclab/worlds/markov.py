@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from iclab.errors import require, require_finite, require_positive
-from iclab.prompts import Prompt
+from iclab.prompts import Padding, Prompt
 from iclab.randomness import uniforms
 
 SQUARINGS = 7  # the first state is drawn from a row of P^128: stationary but for chains that hardly move
@@ -95,6 +95,11 @@ class Markov(eqx.Module):
     def columns(self) -> int:
         """k: tokens are one-hot."""
         return self.states
+
+    @property
+    def padding(self) -> Padding:
+        """In front: a state belongs to the one before it."""
+        return Padding(in_front=True)
 
     def letters(self) -> dict[str, np.ndarray]:
         """Nothing to be saved beside the models."""

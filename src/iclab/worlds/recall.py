@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from iclab.errors import require, require_positive
-from iclab.prompts import Prompt
-from iclab.randomness import ranks, uniforms
+from iclab.prompts import Padding, Prompt
+from iclab.randomness import apart, ranks, uniforms
 
 
 class Recall(eqx.Module):
@@ -78,6 +78,11 @@ class Recall(eqx.Module):
         """Those of keys, then one per value."""
         return self.dictionary.shape[-1]
 
+    @property
+    def padding(self) -> Padding:
+        """In front, pair by pair: a value belongs to the key before it."""
+        return Padding() if self.joined else Padding(in_front=True, together=2)
+
     def letters(self) -> dict[str, np.ndarray]:
         """Nothing to be saved beside the models."""
         return {}
@@ -85,7 +90,7 @@ class Recall(eqx.Module):
     def sample(self, key: Key[Array, ""], index: Int[Array, ""] | int) -> Prompt:
         """One prompt. Absent pairs stand before the others, so that the query follows the last pair."""
         most = self.maximum_pairs
-        drawn = uniforms(key, self.keys + most + 1)
+        drawn = apart(uniforms(key, self.keys + most + 1))
         keys = ranks(drawn[: self.keys])[:most]  # the ranks of all are a random order of the keys
         values = (drawn[self.keys : self.keys + most] * self.values).astype(int)
         asked = most - 1 - (drawn[-1] * self.pairs).astype(int)

@@ -77,16 +77,6 @@ def test_the_worst_mixture_belongs_to_each_model_fraction_and_size(found):
     assert np.all(np.isclose(chosen["worst"].values[..., None], sums).any(axis=-1))
 
 
-def test_input_gates_are_asked_about_large_outliers_those_of_training_and_small_ones():
-    def readings(s):
-        return {r.name: r.at for one in PAPER.statements(s) if one.id.endswith("input-gate") for r in one.readings}
-
-    usual = readings(Settings())
-    assert list(usual) == ["start=0.2,kappa=10", "start=0.2,seen,kappa=2", "start=0.2,kappa=2"]
-    assert usual["start=0.2,seen,kappa=2"] == {"start": 0.2, "outliers": "seen", "magnitude": 2.0}
-    assert list(readings(Settings(large_outlier_magnitude=2.0))) == ["start=0.2", "start=0.2,seen"]
-
-
 def test_both_can_be_asked_of_another_model():
     changed = dataclasses.replace(PAPER.settings["quick"], model="gla")
     asked = {one.id.rpartition("/")[2]: one for one in PAPER.statements(changed)}

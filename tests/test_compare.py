@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.authoring import measured
+from iclab.authoring import Lab, Trained, measured
 from iclab.errors import InputError
 from iclab.library import library
 from iclab.models.zoo import MIXERS
 from iclab.runs.judging import dry_run
 from iclab.studies import architectures
-from iclab.studies.asking import FACTORS, by_factors, chosen, effect, factorial, matrix, unseen
+from iclab.studies.asking import (
+    FACTORS,
+    FLIPPED,
+    best_step_size,
+    by_factors,
+    effect,
+    factorial,
+    in_outliers,
+    matrix,
+    unseen,
+)
 from iclab.worlds.recall import Recall
 
 SEEDS = [0, 1, 2, 3]
@@ -58,18 +68,27 @@ def test_the_error_on_unseen_tasks_follows_from_all_and_trained_ones():
 
 
 def test_every_seed_takes_the_step_size_with_the_lowest_last_losses():
-    @dataclasses.dataclass
-    class Run:
-        settings: tuple
-        history: xr.Dataset
-
     loss = xr.DataArray(np.ones((2, 2, 4)), dims=("setting", "seed", "step"), coords={"setting": ["0.1", "1"]})
     loss[1, 0, -3:] = 0.5
     loss[1, 1, -1] = np.nan  # diverged at the end
-    error = xr.DataArray([[0.1, 0.2], [0.3, 0.4]], dims=("setting", "seed"), coords={"setting": ["0.1", "1"]})
-    found = chosen(Run(("0.1", "1"), loss.to_dataset(name="training_loss")), error.to_dataset(name="error"))
-    assert found["error"].values.tolist() == [0.3, 0.2]
-    assert found["step_size"].values.tolist() == [1.0, 0.1]
+    models, lost = {"w": np.arange(4.0)}, np.array([False, True, False, True])
+    run = Trained("one", ("0.1", "1"), (0, 1), (), models, lost, loss.to_dataset(name="training_loss"))
+    best = best_step_size(run).values
+    assert best.tolist() == [1, 0]
+    run = dataclasses.replace(run, recipes=("a0", "a1", "b0", "b1"))
+    taken = run.chosen(best)
+    assert taken.recipes == ("b0", "a1") and taken.models["w"].tolist() == [2.0, 1.0]
+    assert taken.diverged.tolist() == [False, True]
+
+
+def test_only_chosen_members_are_tested_and_each_with_its_own_model():
+    """Two step sizes, of which one trains nothing: every seed is tested at the other, as if it were trained alone."""
+    s = dataclasses.replace(architectures.settings["smoke"], steps=20, step_sizes="1e-9 0.01")
+    models = {"linear": MIXERS["linear"](initial_scale=0.2)}
+    both = in_outliers(Lab("study", s, (0, 1)), models, FLIPPED)
+    alone = in_outliers(Lab("study", dataclasses.replace(s, step_sizes="0.01"), (0, 1)), models, FLIPPED)
+    assert (both["step_size"] == 0.01).all()
+    xr.testing.assert_equal(both, alone)
 
 
 def test_crowded_keys_are_directions_and_the_same_ones_every_time():
@@ -86,6 +105,14 @@ def test_the_study_reads_what_its_experiments_give():
     paper = shelf.papers["architectures"]
     settings = dataclasses.replace(architectures.settings["smoke"], models="mamba linear deltanet softmax gru")
     dry_run(paper, settings, paper.statements(settings))
+
+
+def test_input_gates_are_asked_about_large_outliers_those_of_training_and_small_ones():
+    asked = {one.id: one for one in architectures.statements(architectures.Settings())}
+    readings = {one.name: one.at for one in asked["input-gate"].readings}
+    assert list(readings) == ["kappa=10", "seen,kappa=2", "kappa=2"]
+    assert readings["seen,kappa=2"] == {"outliers": "seen", "magnitude": 2.0}
+    assert not [name for name in asked if name.startswith("carries-") and name != "carries-recall"]
 
 
 def test_models_that_are_none_are_refused_in_a_sentence():

@@ -90,6 +90,15 @@ class Trained:
             history=self.history.sel(setting=[setting]),
         )  # fmt: skip
 
+    def chosen(self, best: np.ndarray) -> Trained:
+        """Of every seed one member, that of setting number `best[seed]`, as one setting "chosen"; without history."""
+        own = np.asarray(best) * len(self.seeds) + np.arange(len(self.seeds))
+        return dataclasses.replace(
+            self, settings=("chosen",), recipes=tuple(self.recipes[number] for number in own),
+            models=jax.tree.map(lambda leaf: leaf[own], self.models), diverged=self.diverged[own], history=xr.Dataset(),
+            best=None,
+        )  # fmt: skip
+
 
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.

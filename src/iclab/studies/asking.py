@@ -35,18 +35,19 @@ WORLD, REASONING = Settings(), Chains()  # the papers' own settings
 SHIFTS = TASK_SETS[TASKS]
 RULES = tuple(rule.name for rule in LabelRule)
 FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.8)
-LENGTHS = (10, 20, 40, 80, 160)
+LENGTHS = (20, 80, 160)
 PAIRS = (2, 4, 8, 16)
 MOST, LONGEST, LARGE = 0.8, LENGTHS[-1], 10.0  # α, l_ts and κ_a' of the questions
-FEW = 0.3  # α where lengths are asked
+KINDS = ("mixed", "seen")  # Appendix B's mixtures, the outliers of training
+SIZES = (WORLD.outlier_magnitude, LARGE)  # κ_a' where mechanisms are asked
 CHAINS = (10, 40)  # examples of a reasoning
 BRIEF = 0.3  # of the steps, where tokens have 100 columns and a step takes ten times as long
 LAST = 3  # records over which the training loss is averaged
-FACTORS = {"gate": ("none", "own"), "decay": ("none", "scalar"), "delta": ("none", "key")}
+FACTORS = {"gate": ("none", "own"), "decay": ("none", "scalar"), "delta": ("none", "unit", "key")}
 
 
 def factorial(initial_scale: float) -> dict[str, ModelSettings]:
-    """The eight models with and without each factor, by the values of the factors."""
+    """The eight models with and without each factor, and four with keys of norm 1 but no delta rule, by the values."""
     mixed = [dict(zip(FACTORS, values, strict=True)) for values in itertools.product(*FACTORS.values())]
     return {"-".join(one.values()): MixerSettings(initial_scale, mechanism=Mechanism(**one)) for one in mixed}
 
@@ -66,22 +67,22 @@ def trained(
     }  # fmt: skip
 
 
-def chosen(run: Trained, found: xr.Dataset) -> xr.Dataset:
-    """What was found, at each seed's best step size."""
+def best_step_size(run: Trained) -> xr.DataArray:
+    """For every seed the number of the step size with the lowest training loss over the last records."""
     loss = run.history["training_loss"].isel(step=slice(-LAST, None)).mean("step", skipna=False).fillna(np.inf)
-    best = loss.argmin("setting")
-    sizes = xr.DataArray([float(name) for name in run.settings], dims="setting")
-    return found.isel(setting=best).drop_vars("setting").assign(step_size=sizes.isel(setting=best))
+    return loss.argmin("setting")
 
 
 def tested(
     lab: Lab, runs: Mapping[str, Trained], name: str, measure: Any, place: Place, dims: Mapping[str, Sequence[Any]]
 ) -> xr.Dataset:
-    """A measure of every model over a grid of tests, along a dimension "model"."""
-    found = {
-        model: chosen(run, lab.evaluate(run, name, measure, place, dims, lab.settings.prompts))
-        for model, run in runs.items()
-    }
+    """A measure of every model over a grid of tests, along a dimension "model". Only the chosen members are tested."""
+    found = {}
+    for model, run in runs.items():
+        best = best_step_size(run)
+        sizes = xr.DataArray([float(size) for size in run.settings], dims="setting")
+        values = lab.evaluate(run.chosen(best.values), name, measure, place, dims, lab.settings.prompts)
+        found[model] = values.isel(setting=0, drop=True).assign(step_size=sizes.isel(setting=best))
     return xr.concat(list(found.values()), xr.Variable("model", list(found)))
 
 
@@ -116,16 +117,15 @@ def task_test(setting: str, seed: int, tasks: str) -> object:
 def length_test(setting: str, seed: int, length: int) -> object:
     """Prompts of several lengths, padded to the longest."""
     own = dataclasses.replace(WORLD, test_length=length)
-    return inference_world(own, FEW, LARGE, exact=True, stackable=True, rule=LabelRule.flip, longest=LONGEST)
+    return inference_world(own, MOST, LARGE, exact=True, stackable=True, rule=LabelRule.flip, longest=LONGEST)
 
 
-ONE: Questions = {"outlier": (outlier_test, {"rule": ("flip",), "fraction": (MOST,)})}
-LONGER: Questions = {"length": (length_test, {"length": LENGTHS})}
+FLIPPED: Questions = {"outlier": (outlier_test, {"outliers": KINDS, "magnitude": SIZES})}
 QUESTIONS: Questions = {
     "outlier": (outlier_test, {"rule": RULES, "fraction": FRACTIONS}),
     "seen": (seen_test, {"fraction": FRACTIONS}),
     "tasks": (task_test, {"tasks": ("all", "trained")}),
-    **LONGER,
+    "length": (length_test, {"length": LENGTHS}),
 }
 
 
@@ -163,15 +163,19 @@ def reasoned(lab: Lab, models: Models) -> xr.Dataset:
 
 
 def by_factors(found: xr.Dataset) -> xr.Dataset:
-    """Results of the eight models along a dimension for each factor."""
+    """Results of the factorial along a dimension for each factor."""
     values = [str(name).split("-") for name in found["model"].values]
     rows = {factor: ("model", [value[number] for value in values]) for number, factor in enumerate(FACTORS)}
     return found.drop_vars("model").assign_coords(rows).set_index(model=list(FACTORS)).unstack("model")
 
 
 def effect(error: Expression, factor: str) -> Expression:
-    """By how much an error is smaller with a factor than without it, averaged over the other two."""
-    without, there = (error.sel(**{factor: value}) for value in FACTORS[factor])
+    """By how much an error is smaller with a factor than without it, averaged over the other two.
+
+    Keys of norm 1 without the delta rule are left out: they belong to neither side.
+    """
+    both = error.sel(delta=["none", "key"])
+    without, there = (both.sel(**{factor: value}) for value in (FACTORS[factor][0], FACTORS[factor][-1]))
     return (without - there).mean([name for name in FACTORS if name != factor])
 
 

@@ -51,8 +51,8 @@ class Settings:
     batch: int = 60  # B = every pattern × every step once
     steps: int = 2000  # T
     record_every: int = 50
-    prompts: int = 4_000
-    long_prompts: int = 2000
+    prompts: int = 2_000
+    long_prompts: int = 1_000
     trend_prompts: int = 500
     comparison_prompts: int = 250
     timed_patterns: int = 8  # M where exponents are measured and M is not varied

@@ -7,7 +7,6 @@ from iclab.papers.mamba_outliers.adversary import experiments as attacked
 from iclab.papers.mamba_outliers.experiments import experiments as drawn
 from iclab.papers.mamba_outliers.explorer import explore
 from iclab.papers.mamba_outliers.figures import figures, tables
-from iclab.papers.mamba_outliers.mechanisms import experiments as switched
 from iclab.papers.mamba_outliers.rates import experiments as trained
 from iclab.papers.mamba_outliers.settings import check, settings, symbols, unstated
 from iclab.papers.mamba_outliers.shifts import experiments as shifted
@@ -22,7 +21,7 @@ equation = (
     r"G_{i,l+1}(w) = \sigma(w^\top p_i) \prod_{j=i+1}^{l+1} \big( 1 - \sigma(w^\top p_j) \big)"
 )
 
-experiments = drawn | trained | shifted | switched | attacked
+experiments = drawn | trained | shifted | attacked
 
 __all__ = [
     "check", "citation", "equation", "experiments", "explore", "facets", "figures", "printed", "settings", "statements",

@@ -10,7 +10,6 @@ from iclab.kinds import above, below, larger, smaller, suffices
 from iclab.papers.mamba_outliers import theory
 from iclab.papers.mamba_outliers.adversary import adversary_statements
 from iclab.papers.mamba_outliers.laws import limits
-from iclab.papers.mamba_outliers.mechanisms import mechanism_statement
 from iclab.papers.mamba_outliers.readings import STACKED, borne, from_fraction, sized, up_to
 from iclab.papers.mamba_outliers.settings import KINDS, TASKS, Settings
 from iclab.papers.mamba_outliers.shifts import MANY, SUMS, inside_length
@@ -47,7 +46,7 @@ def elsewhere(ratio: xr.DataArray) -> xr.DataArray:
 
 def beyond(s: Settings) -> list[Statement]:
     """All of them."""
-    return [*ours(s), *adversary_statements(s), mechanism_statement(s), *gpt2(s)]
+    return [*ours(s), *adversary_statements(s), *gpt2(s)]
 
 
 def ours(s: Settings) -> list[Statement]:

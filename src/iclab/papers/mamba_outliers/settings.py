@@ -68,14 +68,13 @@ class Settings:
     stack_steps: int = 1500  # T
     record_every: int = 100
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
-    prompts: int = 10_000
-    trend_prompts: int = 2_000
+    prompts: int = 4_000
+    trend_prompts: int = 1_000
     rate_steps: int = 800  # T where exponents are measured
     rate_initial_scale: float = 0.02  # δ there: at 0.2 the linear model's untrained answers are right already
     mamba_slowdown: float = 20.0  # η is divided by this there, so that a passage takes many steps
     linear_slowdown: float = 80.0
     rate_programs: int = 4  # sizes that need a program of their own: batches
-    mechanism_starts: str = "0.2"  # δ where input gate, decay and delta rule are switched on and off
     gpt2: GPT2Training = GPT2Training()
     model: str = "mamba"  # or another mixer in the place of the one-layer Mamba, or a class in a file: my.py:Settings
 
@@ -92,8 +91,6 @@ class Settings:
         require(self.fractions[0] == 0 and self.fractions[-1] < 1 and _rise(self.fractions), f"{alphas}.")
         sizes = f"magnitude_dial is {self.magnitude_dial!r}; it needs positive numbers that rise"
         require(self.dial[0] > 0 and _rise(self.dial), f"{sizes}.")
-        begun = f"mechanism_starts is {self.mechanism_starts!r}; it needs positive numbers that rise"
-        require(self.starts[0] > 0 and _rise(self.starts), f"{begun}.")
         require_model(self.model)
         patterns(self)
 
@@ -110,11 +107,6 @@ class Settings:
     def dial(self) -> tuple[float, ...]:
         """κ_a' where it is varied."""
         return numbers(self.magnitude_dial)
-
-    @property
-    def starts(self) -> tuple[float, ...]:
-        """δ where mechanisms are compared."""
-        return numbers(self.mechanism_starts)
 
     @property
     def fractions(self) -> tuple[float, ...]:
@@ -321,7 +313,6 @@ _small: dict[str, Any] = {
 }
 _small |= {"rate_programs": 1}
 _large: dict[str, Any] = {"steps": 2000, "stack_steps": 3000, "prompts": 50_000, "trend_prompts": 10_000}
-_large |= {"mechanism_starts": "0.1 0.2 0.4"}
 _deep = dataclasses.replace(Settings.gpt2, steps=3000, seeds=32, prompts=20_000, trend_prompts=10_000)
 _smoke = Settings(**_small, gpt2=Settings.gpt2.smoke())
 settings = {"smoke": _smoke, "quick": Settings(), "paper": Settings(**_large, gpt2=_deep)}

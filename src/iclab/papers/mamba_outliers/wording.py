@@ -14,7 +14,6 @@ facets = {
     "brief": "a briefly trained linear Transformer",
     "start=0.001": "a smaller start, δ = 0.001",
     "start=0.02": "the start δ = 0.02",
-    "start=0.2": "the start δ = 0.2",
     "printed": "(19) as printed",
     "absolute": "the absolute value of (61)",
     "no-residual": "stacks without a residual",

@@ -54,8 +54,8 @@ class Settings:
     size_steps: int = 300  # epochs on QA at several K
     size_programs: int = 3  # at most so many K, each a program of its own
     record_every: int = 100
-    prompts: int = 5_000  # fresh prompts per member where an error below 0.01 is claimed
-    trend_prompts: int = 1_000  # where less is claimed
+    prompts: int = 2_000  # fresh prompts per member where an error below 0.01 is claimed
+    trend_prompts: int = 500  # where less is claimed
 
     def __post_init__(self) -> None:
         require_settings(self, zero=("noise_scale",))

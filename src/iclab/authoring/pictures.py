@@ -18,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
@@ -141,9 +142,10 @@ class Lines:
         axis.set_ylabel(self.y or label_of(first))
         if self.limits is not None:
             axis.set_ylim(*self.limits)
-        for letter, scale in (("x", axis.set_xscale), ("y", axis.set_yscale)):
+        for letter, scale, own in (("x", axis.set_xscale, axis.xaxis), ("y", axis.set_yscale, axis.yaxis)):
             if letter in self.log:
                 scale("log")
+                _write_plainly(own)
         if len(found) > 1:
             axis.legend()
 
@@ -220,8 +222,7 @@ class Power:
         reached = np.isfinite(data.values) & (data.values > 0)
         if reached.any() or (np.isinf(data.values).any() and limit > 0):
             axis.set_yscale("log")
-            for formatter in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-                formatter(LogFormatter(minor_thresholds=(1.5, 0.4)))  # plain numbers, not powers of ten
+            _write_plainly(axis.yaxis)
         else:
             axis.text(0.5, 0.5, "nothing to show", ha="center", transform=axis.transAxes)
         ticks = x[:: -(-len(x) // MOST_TICKS)]
@@ -259,6 +260,18 @@ class Custom:
         self.paint(axis, results)
 
 
+class _Plain(LogFormatter):
+    """The ticks that a logarithmic axis names, as plain numbers and not as powers of ten."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
+def _write_plainly(axis: Axis) -> None:
+    axis.set_major_formatter(_Plain(minor_thresholds=(1.5, 0.4)))
+    axis.set_minor_formatter(_Plain(minor_thresholds=(1.5, 0.4)))
+
+
 def dots(axis: Axes, place: float, values: np.ndarray, colour: int = 0) -> None:
     """Seeds as dots side by side."""
     spread = place + np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.array([place])
@@ -293,12 +306,13 @@ def statement_figure(statement: Statement, results: Results, control: Results | 
 
 
 def _seeds(axis: Axes, part: Part, found: Mapping[tuple[str, str], xr.DataArray]) -> None:
+    shown: list[float] = []
     for place, ((_, word), values) in enumerate(found.items()):
         numbers = np.asarray(values.values, float).ravel()
         dots(axis, place, np.where(np.isfinite(numbers), numbers, np.nan), int(word != "trained"))
-    low, high = axis.get_ylim()
+        shown += numbers[np.isfinite(numbers)].tolist()
     ends = [end for end in (part.rule.low, part.rule.high) if np.isfinite(end)]
-    low, high = min([low, *ends]), max([high, *ends])
+    low, high = min([*shown, *ends], default=0.0), max([*shown, *ends], default=1.0)
     margin = 0.08 * (high - low) or 0.1
     axis.set_ylim(low - margin, high + margin)
     axis.axhspan(

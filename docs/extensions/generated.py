@@ -102,9 +102,9 @@ def renewed(text: str) -> str:
 
 
 def _renewed(part: re.Match[str]) -> str:
-    made = re.sub(r"[ \t]+$", "", MAKERS[part[1]](part[2]), flags=re.MULTILINE)
-    made = re.sub(r"\n{3,}", "\n\n", made).strip()
-    return "\n\n".join([part[0].splitlines()[0], made, END])
+    made = re.split(r"(^```.*?^```$)", MAKERS[part[1]](part[2]).strip(), flags=re.MULTILINE | re.DOTALL)
+    text = "".join(piece if piece.startswith("```") else re.sub(r"\n{3,}", "\n\n", piece) for piece in made)
+    return "\n\n".join([part[0].splitlines()[0], text, END])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-llm reproduce test lint test-some test-others test-slow test-hard docs dist clean
+.PHONY: install install-llm reproduce test lint test-some test-others test-slow test-hard docs docs-write dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
@@ -32,6 +32,9 @@ test-others: $(VENV)/installed-test
 
 docs: $(VENV)/installed-test  ## the documentation, into build/docs; warnings are errors (its code is executed by pytest)
 	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --builder html docs build/docs
+
+docs-write: $(VENV)/installed-test  ## write again what README and docs take from the code and from the recorded answers
+	$(BIN)/python docs/extensions/generated.py
 
 test-slow: $(VENV)/installed-test  ## the long forms: all papers computed, twenty kills instead of two, 500 random settings per world and model
 	$(BIN)/pytest --slow $(addprefix tests/test_,survival.py properties.py reproduce.py language_model.py)

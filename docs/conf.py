@@ -24,7 +24,7 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#7cc5ef"},
 }
 
-extensions = ["myst_nb", "mathematics", "generated", "offline"]  # myst_nb brings myst_parser
+extensions = ["myst_nb", "mathematics", "api_reference", "letters", "offline"]  # myst_nb brings myst_parser
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"  # notebooks are executed by every build, in a folder of their own

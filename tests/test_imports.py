@@ -1,4 +1,4 @@
-"""Imports go down the README's map only: what comes later may use what came before, never the other way round.
+"""Imports go down the map of docs/design.md only: what comes later may use what came before, never the other way round.
 
 And no sentence in the source is cut in two, the second half a string that nobody reads.
 """
@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def order():
-    text = (ROOT / "README.md").read_text().split("imports go down this list only.")[1]
-    names = re.findall(r"^    (\w+(?:\.py|/))  ", text, re.MULTILINE)
+    text = (ROOT / "docs" / "design.md").read_text().split("imports go down this list only.")[1]
+    names = re.findall(r"^(\w+(?:\.py|/)) {2}", text, re.MULTILINE)
     return [name.removesuffix(".py").removesuffix("/") for name in names]
 
 

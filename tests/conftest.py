@@ -40,7 +40,16 @@ devices.use_all_cores()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--slow", action="store_true", help="long forms of tests that have one (make test-slow)")
+    parser.addoption("--slow", action="store_true", help="also long tests, and long forms of others (make test-slow)")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests marked slow run with --slow only. Of each kind a few others stay, so that CI sees every code path."""
+    if config.getoption("--slow"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 import small
 from iclab import randomness
 from iclab.baselines import BASELINES, baseline_errors, contexts
+from marks import mostly_slow
 
 LEARNERS = {
     "logistic": lambda count: LogisticRegression(max_iter=1000, tol=1e-8),
@@ -21,7 +22,7 @@ def predict(name, inputs, labels, query):
     return BASELINES[name](inputs[None], labels[None], query[None])[0]
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", mostly_slow(BASELINES, kept=("logistic", "3-NN")))
 def test_every_baseline_answers_as_scikit_learn_does(name):
     inputs, labels, _ = contexts(small.world(), randomness.key(1), 100)
     for length in (2, 5, 10):

@@ -50,6 +50,7 @@ def test_mamba_and_linear_attention_under_outliers(example):
     assert measured(statements["gate-helps"]) > 0.05
 
 
+@pytest.mark.slow
 def test_linear_attention_is_one_step_of_gradient_descent_and_not_ridge_regression(example):
     statements = example("03_regression")
     assert measured(statements["one-step"]) < 0.1  # of the error that Zhang, Frei, Bartlett give
@@ -57,11 +58,13 @@ def test_linear_attention_is_one_step_of_gradient_descent_and_not_ridge_regressi
     assert code_lines(EXAMPLES / "03_regression.py") < 60
 
 
+@pytest.mark.slow
 def test_gated_linear_attention_trains(example):
     statements = example("04_gated_attention")
     assert measured(statements["learns"]) < 0.4  # the statement itself, below 0.1, fails: the example says so
 
 
+@pytest.mark.slow
 def test_task_diversity(example):
     statements = example("05_another_paper")
     assert measured(statements["few-tasks-fail"], "error on new tasks / d, one task") > 0.7

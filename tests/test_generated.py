@@ -69,3 +69,9 @@ def test_letters_of_papers_are_no_markup(text, shown):
 def test_a_wrapped_line_begins_no_list_by_accident():
     lines = paper_parts.wrapped("- " + "word " * 25 + "+ 1. - more `code with spaces` " + "word " * 20, 1)
     assert len(lines) > 1 and lines[0].startswith("  - word") and all(line.startswith("    word") for line in lines[1:])
+
+
+def test_a_paper_s_page_has_every_setting_with_its_remark():
+    rows = paper_parts.settings("nonlinear-icl").splitlines()
+    assert "| `gpt2.warmup` | share of the steps | 0.1 | 0.1 |" in rows
+    assert "| `gpt2.steps` |  | 700 | 3000 |" in rows and any(row.startswith("| `gpt2_task_shifts` | ") for row in rows)

@@ -128,6 +128,7 @@ def test_only_positions_tell_the_order_of_contexts_in_one_layer():
     assert np.allclose(answer(blind, prompt)[0], answer(blind, shuffled)[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_half_precision_changes_the_answer_little_and_answers_in_float32():
     world = small.world()
     prompt = draw(world, 0)

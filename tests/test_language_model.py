@@ -108,10 +108,9 @@ def test_at_one_place_the_sum_with_the_prompts_own_vector_is_an_identity(llama):
 
 
 @EXTRA
-def test_a_network_with_random_weights_passes_no_statement_but_that_on_interventions(tmp_path, pytestconfig):
+@pytest.mark.slow
+def test_a_network_with_random_weights_passes_no_statement_but_that_on_interventions(tmp_path):
     """At the sizes of the quick profile: rules that it could pass would say nothing about a model."""
-    if not pytestconfig.getoption("--slow"):
-        pytest.skip("--slow only: a minute of evaluations")
     settings = dataclasses.replace(PAPER.settings["quick"], model=str(tiny.write(tmp_path / "gpt2", "gpt2")))
     bench = Lab("language-model", settings, (0,))
     results = {name: experiment.run(bench) for name, experiment in PAPER.experiments.items()}
@@ -370,6 +369,7 @@ def test_it_has_no_theorems_and_says_so(command):
 
 
 @WEIGHTS
+@pytest.mark.slow
 def test_the_embedded_model_learns_capitals_in_context_and_starts_again_from_its_copy(monkeypatch):
     """Real weights: the conversion from GGUF, the copy in the cache, few-shot answers, a task vector that acts."""
     from iclab.language.edits import Patch

@@ -23,6 +23,7 @@ from iclab.models.zoo import MECHANISMS, MIXERS
 from iclab.probes.gates import attention_sums, gate_profile
 from iclab.worlds.outliers import Outliers
 from iclab.worlds.recall import Recall
+from marks import mostly_slow
 from test_mamba import prompt
 from test_outliers import world
 
@@ -77,7 +78,7 @@ def random_steps(kind, tokens=150, state=5):
     return steps, jnp.asarray(drawn.normal(size=(tokens, 2))), jnp.asarray(drawn.normal(size=unit.shape))
 
 
-@pytest.mark.parametrize("tokens", [1, 3, 64, 150])
+@pytest.mark.parametrize("tokens", mostly_slow([1, 3, 64, 150], kept=(3, 150)))
 @pytest.mark.parametrize("kind", [f"{e}{d}" for e in ("", "erasing-") for d in ("none", "number", "coordinates")])
 def test_the_memory_token_by_token_in_chunks_and_carried_back_are_one_in_float64(kind, tokens):
     with jax.enable_x64(True):
@@ -99,7 +100,7 @@ def test_every_mechanism_is_its_line_of_the_table(mechanism):
 
 
 @pytest.mark.parametrize("residual", list(Residual))
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", mostly_slow(MECHANISMS, kept=("mamba", "gated-delta", "softmax")))
 def test_a_stack_with_neurons_is_its_definition(name, residual):
     with jax.enable_x64(True):
         one = double(prompt(3, length=6))

@@ -170,6 +170,7 @@ def test_the_errors_of_nonlinear_icl_can_be_asked_of_any_mixer():
         nonlinear("transfomer")
 
 
+@pytest.mark.slow
 def test_another_model_in_nonlinear_icl_is_what_is_trained():
     from iclab.runs.judging import dry_run
 

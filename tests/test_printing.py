@@ -17,6 +17,7 @@ from iclab.authoring.pictures import statement_figure
 from iclab.drawing import curve, finish, panels
 from iclab.printing import SMALLEST, printed, touching
 from iclab.report.figures import picture
+from marks import mostly_slow
 
 # Many panels, long names, scales of colours, ticks that are words, legends that differ.
 HARD = (
@@ -30,7 +31,7 @@ def opened(run):
     return iclab.open_run(run.directory)
 
 
-@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("name", mostly_slow(HARD, kept=("mamba-outliers/fig1a", "nonlinear-icl/prop4.1")))
 def test_a_figure_fits_a_column_and_nothing_touches(opened, name):
     judge, statement = opened._statement(name)
     (make,) = judge.figures([statement], *judge.split(statement.paper, opened.results)).values()

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -126,20 +125,6 @@ def test_two_runs_differ_in_a_nested_setting_by_its_name():
 
     (found,) = compare(side(SETTINGS), side(replaced(SETTINGS, {"gpt2.depth": 2}))).settings
     assert (found.where, found.name, found.first, found.second) == ("nonlinear-icl", "gpt2.depth", 1, 2)
-
-
-def test_the_documentation_has_every_setting_with_its_remark(monkeypatch):
-    monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[1] / "docs" / "extensions"))
-    monkeypatch.delitem(sys.modules, "reference", raising=False)  # the tests have another one
-    import generated
-
-    try:
-        rows = generated.settings("nonlinear-icl").splitlines()
-    finally:
-        for name in ("generated", "reference"):
-            sys.modules.pop(name, None)
-    assert "| `gpt2.warmup` | share of the steps | 0.1 | 0.1 |" in rows
-    assert "| `gpt2.steps` |  | 700 | 3000 |" in rows and any(row.startswith("| `gpt2_task_shifts` | ") for row in rows)
 
 
 def test_what_a_paper_does_not_state_is_printed_with_the_value_taken(command):

@@ -110,6 +110,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_says_how(whole, tmp_path):
     check(out, uninterrupted)
 
 
+@pytest.mark.slow  # also in make test-hard
 def test_a_second_process_on_the_folder_is_told_so(tmp_path):
     out = tmp_path / "run"
     process = start("sweep", IDEA, *GRID, "--out", out)
@@ -123,6 +124,7 @@ def test_a_second_process_on_the_folder_is_told_so(tmp_path):
     assert status == 2 and f"{out} is in use by another iclab (process {process.pid} on" in err
 
 
+@pytest.mark.slow  # also in make test-hard
 def test_a_full_disk_is_a_clear_error_and_leaves_what_was_finished(whole, tmp_path):
     """A tmpfs of 128 KB in a mount namespace of its own; then the folder is copied out and the sweep finished."""
     uninterrupted, _ = whole

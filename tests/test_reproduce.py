@@ -138,7 +138,9 @@ def test_list_names_statements_and_help_teaches(command):
     assert status == 0 and out.count("  fig2") == 4 and "nonlinear-icl: " in out
     status, out, _ = command("reproduce", "--help")
     assert status == 0
-    assert "continues an interrupted run" in " ".join(out.replace("│", " ").split())
+    assert "To continue an interrupted run, repeat the command with the same --out." in " ".join(
+        out.replace("│", " ").split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -216,4 +216,4 @@ def test_minutes_and_a_fixed_number_of_seeds_do_not_go_together(file, tmp_path, 
     status, _, complaint = command("reproduce", file, "--minutes", "soon")
     assert status == 2 and complaint == "iclab: --minutes soon: a whole number is needed, for example 8.\n"
     status, _, complaint = command("reproduce", file, "--seeds", 4, "--most-seeds", 8)
-    assert status and "--seeds is a number for all statements" in complaint
+    assert status and "--seeds fixes the number of seeds" in complaint

@@ -151,4 +151,4 @@ def test_what_a_paper_does_not_state_is_printed_with_the_value_taken(command):
         assert shown(value) in lines[entry.setting], entry.setting
     assert "record_every" not in printed and "record_every" in command("settings", "feature-selection", "--all")[1]
     status, _, complaint = command("settings", "feature-selection/fig1a")
-    assert status == 2 and "is no paper" in complaint
+    assert status == 2 and "is not a paper" in complaint

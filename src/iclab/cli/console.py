@@ -1,4 +1,4 @@
-"""What the commands share: where they print, and how answers look there."""
+"""Printing that all commands share."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(na
 
 
 def say(line: object) -> None:
-    """A line as it is, but for control characters."""
+    """Print a line to stdout, without control characters."""
     OUT.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(line: object) -> None:
-    """A line for the one who looks, not for a pipe."""
+    """Print a line to stderr, where a pipe does not read it."""
     ERR.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_answers(entries: Sequence[Mapping[str, Any]]) -> None:
-    """One line per statement with its answer in words; then what is counted, and whose control passes."""
+    """Print one line per statement with its answer; then the tallies, and the statements that untrained models pass."""
     width = max((len(entry["id"]) for entry in entries), default=0)
     for beyond in (False, True):
         group = [entry for entry in entries if entry["beyond"] == beyond]
@@ -73,12 +73,12 @@ def print_answers(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def met(entry: Mapping[str, Any]) -> str:
-    """How many hypotheses of its theorem are met where the paper's own settings, or the first reading's, ran."""
+    """How many hypotheses of its theorem are met in the paper's own reading, or else the first one."""
     hypotheses = entry["readings"][0]["hypotheses"]
     return f" ({hypotheses['met']} of {hypotheses['of']} hypotheses met)" if hypotheses else ""
 
 
 def shortened(line: str, width: int | None = None) -> str:
-    """A line that fits the terminal; whole where it goes into a file."""
+    """The line, cut to the width of the terminal; whole if the output goes into a file."""
     width = width or (OUT.width if OUT.is_terminal else 10_000)
     return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -1,4 +1,4 @@
-"""The command line, parsed before anything is run; what cannot be parsed is answered in one sentence."""
+"""Parse the command line before anything runs; answer a mistake in one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HINT = "Perhaps you meant:"
 
 
 def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Callable[[], None]:
-    """The command that the words of this process call, with its arguments, not yet run."""
+    """The command on this process's command line, with its arguments, ready to be called."""
     word = sys.argv[1] if len(sys.argv) > 1 else "--help"
     require(word.startswith("-") or word in commands, f"there is no command {word!r}. {nearest(word, commands)}")
     later = {name: _later(command) for name, command in commands.items()}
@@ -35,12 +35,12 @@ def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Cal
         if not stop.code:
             raise
         of = f" {word}" if word in commands else ""
-        raise InputError(f"{sentence(said.getvalue())} `iclab{of} --help` says more.") from None
+        raise InputError(f"{sentence(said.getvalue())} See `iclab{of} --help`.") from None
     return found
 
 
 def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """The command with the same options, which only says what to run."""
+    """The command with the same options; calling it returns what to run."""
 
     @functools.wraps(command)
     def later(*arguments: Any, **named: Any) -> Callable[[], None]:
@@ -50,7 +50,7 @@ def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
 
 
 def sentence(box: str) -> str:
-    """What tyro says in a box, in one line: what is wrong, and what may have been meant.
+    """Tyro's boxed error in one line: what is wrong, and the likely spelling.
 
     >>> sentence("╭─ Unrecognized options ─╮\\n│ Unrecognized options: --sedes │\\n╰─────╯")
     'unrecognized options: --sedes.'

@@ -264,7 +264,7 @@ def evaluated(
     kind = type(values).__name__
     require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
     numeric = values.dtype.kind in "biuf"
-    require(numeric, f"{where}: the statistic has values of the type {values.dtype}; numbers are needed.")
+    require(numeric, f"{where}: the statistic has values of the type {values.dtype}; they must be numbers.")
     return values
 
 

@@ -3,9 +3,9 @@
     error = measured("sums", "error").sel(setting="standard")
     error.sel(total=slice(1, 2)).max("total")
 
-is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what
-a statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in
-the place of the one that is named, and a control can evaluate the same description on models that were never trained.
+is only a description: which experiment and which of its variables to read, and what to do with them. So the needs of a
+statement are known before anything is trained, a reading can replace an experiment, a variable or a coordinate, and a
+control can evaluate the same description on untrained models.
 
 An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for
 everything else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
@@ -104,7 +104,7 @@ class Expression:
         return Expression(_coordinate, self, name)
 
     def __bool__(self) -> bool:
-        raise TypeError("an expression is neither true nor false before it is evaluated; write (0 < x) & (x < 1).")
+        raise TypeError("an expression has no truth value before it is evaluated; write (0 < x) & (x < 1).")
 
     def __abs__(self) -> Expression:
         return Expression(operator.abs, self)
@@ -190,7 +190,7 @@ def measured(experiment: str, variable: str) -> Expression:
     ('sums', 'lengths')
     """
     named = isinstance(experiment, str) and isinstance(variable, str)
-    require(named, f"measured({experiment!r}, {variable!r}): the names of an experiment and of a result are needed.")
+    require(named, f"measured({experiment!r}, {variable!r}): give the names of an experiment and of a result.")
     return Measured(experiment, variable)
 
 

@@ -32,7 +32,7 @@ def recorded_papers() -> list[str]:
 def recorded(paper: str) -> list[Record]:
     """What is on record for a paper, statement by statement."""
     known = recorded_papers()
-    require(paper in known, f"nothing is on record for {paper!r}. {nearest(paper, known)}")
+    require(paper in known, f"no answers are recorded for {paper!r}. {nearest(paper, known)}")
     return list(json.loads((folder() / f"{paper}.json").read_text(encoding="utf-8")))
 
 

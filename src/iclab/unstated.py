@@ -27,8 +27,13 @@ class Between:
 
     def __post_init__(self) -> None:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
-        require(finite and self.low < self.high, f"{self.low:g} to {self.high:g} is no range of values.")
-        require(not self.log or self.low > 0, f"{self.low:g} to {self.high:g} has no logarithm.")
+        require(
+            finite and self.low < self.high,
+            f"{self.low:g} to {self.high:g} is not a range; the first number must be smaller, and both finite.",
+        )
+        require(
+            not self.log or self.low > 0, f"{self.low:g} to {self.high:g} is a logarithmic range; it must be positive."
+        )
 
     def value(self, share: float) -> float:
         """The value at a share of the range, rounded to what a person would write."""

@@ -136,7 +136,7 @@ def mlps(model: LanguageModel) -> list[Neurons]:
         inside = [(name, module) for name, module in inside if any(part in name for part in ("mlp", "feed", "fc"))]
         outgoing = [m for _, m in inside if _matrix(m).shape[0] == model.width and _matrix(m).shape[1] != model.width]
         if len(outgoing) != 1:
-            raise InputError(f"model={model.name}: block {number} has no MLP that iclab knows.")
+            raise InputError(f"model={model.name}: iclab finds no MLP in block {number}.")
         neurons = _matrix(outgoing[0]).shape[1]
         incoming = tuple(m for _, m in inside if m is not outgoing[0] and _matrix(m).shape == (neurons, model.width))
         found.append(Neurons(incoming, outgoing[0]))

@@ -58,12 +58,12 @@ FILES = [
     (
         'measured("experiment", "output")',
         'apply(lambda x: x.astype(str), measured("experiment", "output"))',
-        "values of the type <U32; numbers are needed",
+        "values of the type <U32; they must be numbers",
     ),
     (
         'measured("experiment", "output")',
         'apply(lambda x: x + 1j, measured("experiment", "output"))',
-        "values of the type complex128; numbers are needed",
+        "values of the type complex128; they must be numbers",
     ),
     ('measured("experiment", "output")', 'measured("experiment", "output").sel(nowhere=1)', "nowhere"),
     # figures
@@ -212,7 +212,7 @@ COMMANDS = [
     (["check", "a", "b"], "unrecognized options: b. See `iclab check --help`."),
     (["check", "nowhere.py/claim"], "nowhere.py/claim is not a .py file."),
     (["theory", "--constant", "x"], "string to float: 'x'. See `iclab theory --help`."),
-    (["bench", "nothing"], "there are softmax, linear, mamba, chain, residual, gpt2, retnet, gla,"),
+    (["bench", "nothing"], "the cases are softmax, linear, mamba, chain, residual, gpt2, retnet, gla,"),
     (["bench", "--seconds", "0"], "--seconds is 0.0; it must be positive."),
     (["bench", "--seconds", "-1"], "--seconds is -1.0; it must be positive."),
     (["bench", "--seconds", "abc"], "string to float: 'abc'. See `iclab bench --help`."),
@@ -568,7 +568,7 @@ MORE_FILES = [  # long, or refused by the tests' own checks of types before anyb
     (
         "def experiment(lab):",
         "def experiment(lab):\n    import xarray as xr; return xr.Dataset({'output': (('setting', 'seed'), [[object(), None]])})",
-        "wrong/small, 'output': the statistic has values of the type object; numbers are needed.",
+        "wrong/small, 'output': the statistic has values of the type object; they must be numbers.",
     ),
     (
         "def experiment(lab):",

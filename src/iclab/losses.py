@@ -1,6 +1,6 @@
 """Losses, each with the mistake that the figures count.
 
-The theorems speak of a loss, the figures of a 0-1 error, and the two need not agree; so a `Loss` carries both.
+Theorems are about a loss, figures about a 0-1 error, and the two need not agree; so a `Loss` has both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iclab.prompts import Prompt
 
 
 def never(output: Array, prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
-    """No answer is a mistake: that of a loss that only measures a distance."""
+    """No answer is a mistake, for a loss that only measures a distance."""
     return jnp.asarray(False), jnp.asarray(False)
 
 

@@ -81,7 +81,7 @@ def bench(
     process. Without PyTorch (the extra llm), the columns of the peers stay empty.
 
     Args:
-        cases: Any of softmax, linear, mamba, chain, residual, gpt2. Default: all.
+        cases: Any of softmax, linear, mamba, chain, residual, gpt2, or a mixer such as gla. Default: all.
         seconds: How long to measure each rate, after compilation.
         members: Models trained side by side. Default: a few per core, or as many as fill a GPU.
         out: Also write the numbers as JSON.

@@ -141,6 +141,9 @@ def test_list_names_statements_and_help_teaches(command):
     assert "To continue an interrupted run, repeat the command with the same --out." in " ".join(
         out.replace("│", " ").split()
     )
+    assert "(default: quick)" in out and "None" not in out  # a default that is a value, and no other
+    status, out, _ = command("--help")
+    assert status == 0 and "most of an hour" not in out  # one line per command
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, print_answers, say
+from iclab.cli.console import OUT, Changes, Cluster, Count, Folder, Profile, option, print_answers, say
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def compare(
-    models: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[MODELS...]")] = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    models: Annotated[tuple[str, ...], tyro.conf.Positional, option("[MODELS...]")] = (),
+    profile: Profile = "quick",
+    seeds: Count = None,
+    out: Folder = None,
+    cluster: Cluster = None,
     changes: Changes = (),
 ) -> None:
     """Compare architectures: every token mixer on outliers, unseen tasks, longer prompts, recall and reasoning.

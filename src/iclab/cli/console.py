@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -23,9 +24,25 @@ COLOURS = {
     "open": "yellow",
     "not asked": "dim",
 }
-Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
-OtherModel = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
-Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
+
+
+def option(metavar: str, name: str | None = None) -> object:
+    """An option of a command; its help shows a default only if that is a value."""
+    return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint=_hint)
+
+
+def _hint(default: str) -> str:
+    return "" if default in ("None", "''", "") else f"(default: {default})"
+
+
+Ids = Annotated[tuple[str, ...], tyro.conf.Positional, option("[IDS...]")]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Profile = Annotated[str, option("NAME")]
+Count = Annotated[str | None, option("N")]
+Folder = Annotated[Path | None, option("DIR")]
+Cluster = Annotated[str | None, option("ADDRESS")]
+OtherModel = Annotated[str | None, option("NAME")]
+Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAME=VALUE", "set")]
 
 
 def say(line: object) -> None:

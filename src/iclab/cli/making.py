@@ -11,7 +11,7 @@ import tyro
 from rich.markup import escape
 
 from iclab import skeletons
-from iclab.cli.console import OUT, say, warn
+from iclab.cli.console import OUT, Flag, option, say, warn
 from iclab.errors import InputError, require
 
 STEPS = 200  # training steps with which `iclab doctor` tries the installation
@@ -38,7 +38,7 @@ def new(
 
 def check(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    everything: Flag = False,
 ) -> None:
     """Check your file (shapes, masks, padding, truth, keys, gradients, compilation) and explain what fails.
 
@@ -68,11 +68,11 @@ def check(
 
 
 def bench(
-    cases: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[CASES...]")] = (),
+    cases: Annotated[tuple[str, ...], tyro.conf.Positional, option("[CASES...]")] = (),
     seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 3.0,
-    members: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    against: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    members: Annotated[int | None, option("N")] = None,
+    out: Annotated[Path | None, option("FILE")] = None,
+    against: Annotated[Path | None, option("FILE")] = None,
     peer: bool = True,
 ) -> None:
     """Measure the training speed of every model against PyTorch and against the machine's matrix-product rate.

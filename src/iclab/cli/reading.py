@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_answers, say, warn
+from iclab.cli.console import COLOURS, OUT, Changes, Flag, Ids, Profile, option, print_answers, say, warn
 from iclab.errors import InputError, require
 
 
@@ -27,10 +27,10 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 def figures(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
-    width: Annotated[float | None, tyro.conf.arg(metavar="INCHES")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
-    file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE")] = (),
-    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    width: Annotated[float | None, option("INCHES")] = None,
+    out: Annotated[Path | None, option("FOLDER")] = None,
+    file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("FILE")] = (),
+    trust: Flag = False,
 ) -> None:
     """Draw the figures of a run again from its results; with --width, for print.
 
@@ -83,7 +83,7 @@ def serve(
 def diff(
     first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR1")],
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
-    html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    html: Annotated[Path | None, option("FILE")] = None,
 ) -> None:
     """Compare two runs statement by statement: answers, readings, parts, intervals that do not overlap, settings.
 
@@ -109,10 +109,10 @@ def diff(
 
 def referee(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
-    paper: Annotated[str | None, tyro.conf.arg(metavar="PAPER")] = None,
+    paper: Annotated[str | None, option("PAPER")] = None,
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "md",
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
-    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    out: Annotated[Path | None, option("FOLDER")] = None,
+    trust: Flag = False,
 ) -> None:
     """Write a referee's report on a paper from the answers of a run: two or three pages.
 
@@ -135,8 +135,8 @@ def referee(
 
 def settings(
     ids: Ids = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(name="all")] = False,
+    profile: Profile = "quick",
+    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(name="all", help_behavior_hint="")] = False,
 ) -> None:
     """Show the settings that a paper does not state: our choice, and other values that are as plausible.
 
@@ -176,7 +176,7 @@ def settings(
 
 def theory(
     ids: Ids = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    profile: Profile = "quick",
     constant: Annotated[float, tyro.conf.arg(metavar="C")] = 1.0,
     changes: Changes = (),
 ) -> None:

@@ -9,13 +9,27 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, Ids, OtherModel, print_answers, say, shortened
+from iclab.cli.console import (
+    OUT,
+    Changes,
+    Cluster,
+    Count,
+    Flag,
+    Folder,
+    Ids,
+    OtherModel,
+    Profile,
+    option,
+    print_answers,
+    say,
+    shortened,
+)
 from iclab.contents import contents
 
 SHOWN = 12  # programs in the table of --profile-time
 
 
-def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+def list_statements(ids: Ids = (), experiments: Flag = False) -> None:
     """List the statements of papers (built in or from packages) or of your own file, or their experiments.
 
     `iclab reproduce PAPER/STATEMENT` tests one statement, `PAPER/STATEMENT[READING]` one reading of it; `iclab list
@@ -79,18 +93,18 @@ def _list_experiments(ids: Ids) -> None:
 
 def reproduce(
     ids: Ids = (),
-    only: Annotated[str, tyro.conf.arg(metavar="GROUP")] = "",
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    until_decided: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    most_seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    minutes: Annotated[str | None, tyro.conf.arg(metavar="M")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    reuse: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    robustness: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
-    profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    only: Annotated[str, option("GROUP")] = "",
+    profile: Profile = "quick",
+    seeds: Count = None,
+    until_decided: Flag = False,
+    most_seeds: Count = None,
+    minutes: Annotated[str | None, option("M")] = None,
+    out: Folder = None,
+    reuse: Folder = None,
+    robustness: Folder = None,
+    save_models: Flag = False,
+    cluster: Cluster = None,
+    profile_time: Flag = False,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
@@ -174,12 +188,12 @@ def _print_programs(directory: Path) -> None:
 
 def sweep(
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID_OR_FILE")],
-    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUES")] = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAME=VALUES")] = (),
+    profile: Profile = "quick",
+    seeds: Count = None,
+    out: Folder = None,
+    measure: Annotated[str | None, option("NAME")] = None,
+    cluster: Cluster = None,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
@@ -221,11 +235,11 @@ def robust(
     ids: Ids = (),
     points: Annotated[str, tyro.conf.arg(metavar="N")] = "64",
     seeds: Annotated[str, tyro.conf.arg(metavar="N")] = "4",
-    over: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAMES")] = (),
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    over: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAMES")] = (),
+    everything: Flag = False,
+    profile: Profile = "quick",
+    out: Folder = None,
+    cluster: Cluster = None,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:

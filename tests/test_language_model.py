@@ -329,7 +329,7 @@ def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
         ("empty", "model=empty: this folder has no causal language model that can be loaded"),
         (
             "meta-llama/Llama-3.1-8B",
-            "model=meta-llama/Llama-3.1-8B: cannot be loaded from the hub: it is unknown or gated",
+            "model=meta-llama/Llama-3.1-8B cannot be loaded from the hub: it is unknown or gated",
         ),
     ],
 )

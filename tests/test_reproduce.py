@@ -215,7 +215,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, command):
     out = tmp_path / "run"
     ids = "feature-selection/thm2", "feature-selection/fig1a"
     status, printed, _ = command("reproduce", *ids, "--profile", "smoke", "--out", out)
-    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+    assert status == 130 and "To continue, repeat the command with --out" in " ".join(printed.split())
     assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()
     monkeypatch.undo()
     resumed = iclab.reproduce(*ids, profile="smoke", out=out)
@@ -229,7 +229,7 @@ def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypa
     monkeypatch.setattr("iclab.runs.reproduce.render_page", stop)
     out = tmp_path / "run"
     status, printed, _ = command("reproduce", "feature-selection/thm1", "--profile", "smoke", "--out", out)
-    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+    assert status == 130 and "To continue, repeat the command with --out" in " ".join(printed.split())
 
 
 def test_the_experiments_that_can_be_swept_are_listed(command):

@@ -211,7 +211,7 @@ def test_a_worker_with_another_version_or_other_numerics_is_refused():
 
     run = here()
     require_same(run)
-    with pytest.raises(InputError, match="another version of iclab"):
+    with pytest.raises(InputError, match="a different version of iclab"):
         require_same(Here("0" * 16, run.numerics))
     with pytest.raises(InputError, match=r"would compute different numbers: 64 bits False instead of True\."):
         require_same(Here(run.source, {**run.numerics, "64 bits": True}))

@@ -1,4 +1,4 @@
-"""Train one model and look at its attention, before and after.
+"""Train one model and look at its attention before and after training.
 
 The prompt is ten examples (pattern, label) and a query; the model must answer with the label that the query's pattern
 has in this prompt. An untrained model looks everywhere; a trained one looks at the examples that share the query's

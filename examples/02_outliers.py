@@ -27,7 +27,7 @@ MODELS = {"Mamba": MambaSettings(), "linear attention": LinearTransformerSetting
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is open: sizes, and how strong outliers are."""
+    """Sizes, and the strength of outliers."""
 
     magnitude: float = 2.0
     train_fraction: float = 0.4

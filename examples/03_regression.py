@@ -7,7 +7,7 @@ its error is
 
     R(n) = d (1 - 2γ + γ² (1 + (d+1)/n)) + γ² σ² d/n + σ².
 
-Ridge regression with penalty σ² is the best that anybody can do.   iclab reproduce examples/03_regression.py
+Ridge regression with penalty σ² is optimal.   iclab reproduce examples/03_regression.py
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ d, N, LENGTHS = 5, 20, (5, 10, 20, 40, 80)
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """σ, and how long is trained and tested."""
+    """σ, and the lengths of training and test."""
 
     sigma: float = 0.5
     steps: int = 1500

@@ -37,7 +37,7 @@ class GatedAttention(eqx.Module):
     temperature: float = static(4.0)
 
     def __call__(self, prompt):
-        """The answer at the query; what is absent adds nothing and forgets nothing."""
+        """The answer at the query; absent tokens add nothing and forget nothing."""
         tokens = jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
         log_decay = jax.nn.log_sigmoid(tokens @ self.gates.T + self.gate_bias) / self.temperature
         log_decay = jnp.where(prompt.present[:, None] & self.gated, log_decay, 0.0)
@@ -61,7 +61,7 @@ class GatedAttentionSettings(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is open: how many outliers, how strong."""
+    """The number of outliers and their strength."""
 
     fraction: float = 0.4
     magnitude: float = 2.0

@@ -2,7 +2,7 @@
 
 Raventós, Paul, Chen, Ganguli (NeurIPS 2023): a Transformer that is trained on a finite set of T regression tasks
 answers new tasks badly while T is small, whatever it does on the tasks it has seen; with T large enough it answers new
-ones as ridge regression does. They train deep Transformers; here one layer of linear attention is asked the same. It
+ones as ridge regression does. They train deep Transformers; here it is one layer of linear attention. It
 cannot know single tasks, but for T < d it can know the space that they span.
 
     iclab reproduce examples/05_another_paper.py
@@ -55,7 +55,7 @@ class FiniteTasks(BaseWorld):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is open: how long is trained."""
+    """The length of training."""
 
     step_size: float = 0.02
     steps: int = 1000
@@ -70,7 +70,7 @@ settings = {
 
 
 def world(seed, count, fresh):
-    """Every seed has a pool of tasks of its own."""
+    """Every seed has its own pool of tasks."""
     pool = np.random.default_rng(seed).standard_normal((max(TASKS), d)).astype(np.float32)
     return FiniteTasks(pool, np.int32(count), np.bool_(fresh))
 

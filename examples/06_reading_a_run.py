@@ -1,6 +1,6 @@
 """Read a run with xarray: every experiment is one netCDF file with named dimensions, every answer is in a JSON file.
 
-python examples/06_reading_a_run.py [DIR]        of a run of yours; without, a small one is made
+python examples/06_reading_a_run.py [DIR]        reads your run; without DIR, it first makes a small one
 """
 
 import json

@@ -1,7 +1,7 @@
 """A sweep on a cluster: the same call with an executor. Here the cluster is two processes of this machine.
 
-Workers need iclab and nothing else: the file is sent with the work, results come back. A worker that dies has its work
-done again; the numbers are the same on any machine. On several machines: `dask scheduler`, `dask worker`, and `iclab
+Workers need only iclab: the file is sent with the work, and results come back. If a worker dies, another repeats its
+work; the numbers are the same on any machine. On several machines: `dask scheduler`, `dask worker`, and `iclab
 sweep FILE --grid ... --cluster tcp://HOST:8786`.
 
     python examples/07_cluster.py                    needs the extra `cluster`

@@ -76,7 +76,7 @@ def test_ratios_are_compared_not_seconds():
         (["--members", "0"], "--members is 0; at least one model is needed."),
         (["--out", "nowhere/bench.json"], "there is no folder nowhere."),
         (["--out", "."], "--out . is a folder; give the name of a file."),
-        (["--against", "none.json"], "none.json does not exist; make one with"),
+        (["--against", "none.json"], "none.json does not exist; write it with"),
         (["--against", "other.json"], "other.json is not a file that `iclab bench --out` wrote."),
     ],
 )
@@ -89,5 +89,5 @@ def test_what_is_wrong_is_said_before_anything_is_measured(arguments, sentence, 
 
 
 def test_an_unknown_case_is_named_before_anything_runs():
-    with pytest.raises(InputError, match="no case is called rnn; there are softmax, linear"):
+    with pytest.raises(InputError, match="there is no case rnn; the cases are softmax, linear"):
         table.measure(["rnn"], 1.0, None, False, print)

@@ -35,7 +35,7 @@ class Scheduler:
             else:
                 future.set_result(True)
         elif does == "other":
-            future.set_exception(InputError("the worker on here has another version of iclab than the run."))
+            future.set_exception(InputError("the worker on here has a different version of iclab."))
         else:
             future.set_result(None)
         return future
@@ -47,8 +47,8 @@ def test_a_worker_without_iclab_never_gets_a_function_of_it(monkeypatch):
     scheduler, said = Scheduler({"a": "fine", "b": "without", "c": "other", "d": "busy"}), []
     assert cluster._fit(scheduler, list(scheduler.workers), said.append) == ["a", "d"]
     assert said == [
-        "worker b is left out: iclab cannot be imported there: ImportError: there is none.",
-        "worker c is left out: the worker on here has another version of iclab than the run.",
+        "skipping worker b: iclab cannot be imported there: ImportError: there is none.",
+        "skipping worker c: the worker on here has a different version of iclab.",
     ]
     assert [name for question, name in scheduler.given if question is not eval] == ["a", "c", "d"]
 
@@ -56,7 +56,7 @@ def test_a_worker_without_iclab_never_gets_a_function_of_it(monkeypatch):
 def test_all_workers_are_chosen_if_all_are_fit_and_none_is_an_error():
     assert cluster._fit(Scheduler({"a": "fine"}), ["a"], print) is None
     with pytest.raises(
-        InputError, match=r"no worker can be used: iclab cannot be imported there: .*there is none\. All of them need"
+        InputError, match=r"no worker can be used: iclab cannot be imported there: .*there is none\. Every worker needs"
     ):
         cluster._fit(Scheduler({"a": "without"}), ["a"], lambda text: None)
 
@@ -66,14 +66,14 @@ def test_all_workers_are_chosen_if_all_are_fit_and_none_is_an_error():
     [
         (Scheduler({}), None, "no workers are left at tcp://x"),
         (Scheduler({"new": "fine"}), ["old"], "no workers are left at tcp://x"),
-        (Scheduler({"a": "fine"}, status="closed"), None, "the scheduler does not answer any more at tcp://x"),
+        (Scheduler({"a": "fine"}, status="closed"), None, "the scheduler no longer answers at tcp://x"),
     ],
 )
 def test_nobody_left_is_one_sentence(scheduler, chosen, sentence, monkeypatch):
     monkeypatch.setattr(cluster, "ALONE", 0.1)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     workers = cluster.Workers(scheduler, "tcp://x", chosen)
-    with pytest.raises(InputError, match=f"{sentence}. What is finished is kept"):
+    with pytest.raises(InputError, match=f"{sentence}. Finished work is kept"):
         list(cluster.finished([concurrent.futures.Future()], workers))
 
 
@@ -92,10 +92,10 @@ class KilledWorker(Exception):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (asyncio.CancelledError(), "a piece was not computed: the scheduler of the workers is gone"),
-        (concurrent.futures.CancelledError(), "a piece was not computed: the scheduler of the workers is gone"),
-        (KilledWorker("a"), "a piece could not be computed: KilledWorker: a. Its workers died, one after the other"),
-        (ValueError("odd\nmore"), "a piece could not be computed: ValueError: odd. What is finished is kept"),
+        (asyncio.CancelledError(), "a piece was not computed: the Dask scheduler is gone"),
+        (concurrent.futures.CancelledError(), "a piece was not computed: the Dask scheduler is gone"),
+        (KilledWorker("a"), "a piece could not be computed: KilledWorker: a. Its workers died one after the other"),
+        (ValueError("odd\nmore"), "a piece could not be computed: ValueError: odd. Finished work is kept"),
         (InputError("steps is 0."), "steps is 0."),
     ],
 )

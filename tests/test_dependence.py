@@ -59,5 +59,5 @@ def test_a_corrected_statement_keeps_the_results_and_another_experiment_does_not
     assert second.statements[0]["answer"] != "holds"
     assert {name.name: name.stat().st_mtime_ns for name in (out / "results").rglob("*.nc")} == results
     path.write_text(broken.SOUND.replace("Training(0.01", "Training(0.02"))
-    with pytest.raises(InputError, match=r"has changed since the run .* in what its results depend on"):
+    with pytest.raises(InputError, match=r"has changed since the run .* results depend on the change"):
         iclab.reproduce(str(path), seeds=2, out=out)

@@ -74,7 +74,7 @@ def test_signs_and_masks_are_those_of_xarray():
 
 
 def test_a_chain_of_comparisons_is_refused_where_it_would_drop_its_first_half():
-    with pytest.raises(TypeError, match=r"neither true nor false before it is evaluated; write \(0 < x\) & \(x < 1\)"):
+    with pytest.raises(TypeError, match=r"has no truth value before it is evaluated; write \(0 < x\) & \(x < 1\)"):
         0 < LOSS < 1  # noqa: B015
 
 

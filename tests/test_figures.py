@@ -132,4 +132,4 @@ def test_a_figure_in_all_forms(figure):
 def test_a_figure_none_of_whose_results_are_there_says_so():
     """As where one reading of a statement is asked for, and its figure shows others."""
     drawn = draw(picture({}, Lines("loss", measured("training", "loss"), "step")))
-    assert drawn.words.startswith("No result that this figure shows was asked for") and drawn.svg
+    assert drawn.words.startswith("This run has no results for this figure") and drawn.svg

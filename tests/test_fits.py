@@ -241,11 +241,11 @@ def test_censored_held_out_times_give_a_bound_and_censored_calibration_gives_not
     [
         (lambda d: fit_exponent(d.rename(x="y"), "x"), "they must be 'x' and 'seed'"),
         (lambda d: fit_exponent(d.assign_coords(x=d["x"] - 0.2), "x"), "needs positive values"),
-        (lambda d: fit_exponent(d.isel(x=[0]), "x"), "at least two are needed"),
-        (lambda d: fit_exponent(xr.full_like(d, np.inf).drop_attrs(), "x"), "give a positive limit"),
-        (lambda d: exponents_by_seed(d.isel(seed=[0]), "x"), "one seed"),
+        (lambda d: fit_exponent(d.isel(x=[0]), "x"), "it needs at least two"),
+        (lambda d: fit_exponent(xr.full_like(d, np.inf).drop_attrs(), "x"), "give the positive limit"),
+        (lambda d: exponents_by_seed(d.isel(seed=[0]), "x"), "needs at least two"),
         (lambda d: calibrate(d.isel(seed=0, drop=True), d, "x", on=[0.5]), "are not all values of x"),
-        (lambda d: calibrate(d.isel(seed=0, drop=True), d, "x", on=SETTINGS), "some held out"),
+        (lambda d: calibrate(d.isel(seed=0, drop=True), d, "x", on=SETTINGS), "hold out the others"),
         (lambda d: calibrate(-d.isel(seed=0, drop=True), d, "x", on=[0.2]), "positive and finite"),
     ],
 )

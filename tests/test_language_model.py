@@ -304,7 +304,7 @@ def test_without_the_extra_the_rest_runs_and_one_line_says_what_is_left_out(
     PAPERS.update({"feature-selection": one, "language-model": PAPER})
     status, out, err = command("reproduce", "--profile", "smoke", "--out", tmp_path / "run")
     assert status == 0 and not err
-    assert out.count("language-model") == 1 and "language-model left out: the extra llm" in out
+    assert out.count("language-model") == 1 and "skipping language-model: the extra llm" in out
     entries = json.loads((tmp_path / "run" / "claims.json").read_text())["statements"]
     assert entries and {entry["paper"] for entry in entries} == {"feature-selection"}
 
@@ -323,12 +323,12 @@ def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
     [
         ("./nowhere/model", "model=./nowhere/model: there is no such folder or GGUF file."),
         ("weights.gguf", "model=weights.gguf: there is no such folder or GGUF file."),
-        ("broken.gguf", "model=broken.gguf: this is no GGUF file."),
-        ("cut.gguf", "model=cut.gguf: this GGUF file cannot be read"),
-        ("empty", "model=empty: this folder holds no causal language model that can be loaded"),
+        ("broken.gguf", "model=broken.gguf is not a GGUF file."),
+        ("cut.gguf", "model=cut.gguf: the GGUF file cannot be read"),
+        ("empty", "model=empty: this folder has no causal language model that can be loaded"),
         (
             "meta-llama/Llama-3.1-8B",
-            "model=meta-llama/Llama-3.1-8B: cannot be loaded from the hub: it is unknown or gated",
+            "model=meta-llama/Llama-3.1-8B cannot be loaded from the hub: it is unknown or gated",
         ),
     ],
 )

@@ -94,9 +94,9 @@ def test_attention_is_that_of_transformers_and_sums_to_one(transformer):
 
 def test_a_mamba_has_no_attention_to_look_at_and_no_mlp_to_prune(models):
     assert not models["mamba"].has_attention and models["llama"].has_attention and models["gpt2"].has_attention
-    with pytest.raises(InputError, match="it has no attention"):
+    with pytest.raises(InputError, match="mamba has no attention"):
         models["mamba"].attention([[1, 2]])
-    with pytest.raises(InputError, match="block 0 has no MLP that iclab knows"):
+    with pytest.raises(InputError, match="iclab finds no MLP in block 0"):
         edits.mlps(models["mamba"])
 
 

@@ -151,7 +151,9 @@ def test_the_answer_is_the_sum_of_gate_times_score_times_label(name):
 def test_a_model_without_weights_for_its_examples_says_so():
     model = MIXERS["gru"]().init(randomness.key(0), world(Outliers(0.4, 2.0)))
     for probe in (attention_sums, gate_profile):
-        with pytest.raises(InputError, match=r"keeps no score and no gate for each example; ask it for its answers\."):
+        with pytest.raises(
+            InputError, match=r"has no score and no gate for each example; measure its answers instead\."
+        ):
             probe(model, prompt(1))
 
 

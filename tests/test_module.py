@@ -122,7 +122,7 @@ def test_only_keeps_a_group():
         InputError, match=r"--only figure: there is no such group of statements\. Did you mean 'figures'"
     ):
         only("figure")
-    with pytest.raises(InputError, match=r"--only beyond: none of note/thm1 is in this group"):
+    with pytest.raises(InputError, match=r"--only beyond: no statement of note/thm1 is in this group"):
         select(["note/thm1"], None, "beyond", shelf)
 
 
@@ -134,23 +134,23 @@ X_BY_DOMAIN = Part("x", X, below(9.0))
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        ([dataclasses.replace(stated(), parts=())], "the statement thm1 has no part; nothing could be measured."),
+        ([dataclasses.replace(stated(), parts=())], "the statement thm1 has no parts; give at least one Part."),
         ([stated(), stated()], "two statements have the same name."),
-        ([stated(name="two words")], "'two words' is no name for a statement; use one word."),
-        ([stated(name="")], "'' is no name for a statement; use a word of letters, digits, - and _."),
+        ([stated(name="two words")], "'two words' cannot be the name of a statement; use one word."),
+        ([stated(name="")], "'' cannot be the name of a statement; use a word of letters, digits, - and _."),
         ([stated(PART, PART)], "two parts of thm1 have the same name."),
-        ([stated(Part("x", measured("rums", "x"), below(1)))], "the statement thm1 needs 'rums'. Did you mean 'runs'?"),
-        ([stated(dataclasses.replace(PART, found=measured("no", "x")))], "the statement thm1 needs 'no'."),
+        ([stated(Part("x", measured("rums", "x"), below(1)))], "thm1 needs 'rums', which is not an experiment. Did you mean 'runs'?"),
+        ([stated(dataclasses.replace(PART, found=measured("no", "x")))], "thm1 needs 'no', which is not an experiment."),
         ([stated(readings=())], "two readings of thm1 have the same name, or it has none."),
         ([stated(readings=(STATED, Reading("")))], "two readings of thm1 have the same name, or it has none."),
-        ([stated(readings=(Reading("a b"),))], "'a b' is no name for a reading of thm1; use one word."),
+        ([stated(readings=(Reading("a b"),))], "'a b' cannot be the name of a reading of thm1; use one word."),
         (
             [stated(readings=(Reading("other", experiments={"runs": "rums"}),))],
-            "the statement thm1 needs 'rums'. Did you mean 'runs'?",
+            "thm1 needs 'rums', which is not an experiment. Did you mean 'runs'?",
         ),
         (
             [stated(PART, dataclasses.replace(OTHER, readings=("prnited",)), readings=(STATED, Reading("printed")))],
-            "the part 'x outside' of thm1 belongs to the readings prnited, which are none of its own. "
+            "the part 'x outside' of thm1 names the readings prnited, but thm1 has none of them. "
             "Did you mean 'printed'?",
         ),
         (
@@ -207,12 +207,12 @@ def reading(**more):
         ),
         (
             reading(changes={"wdith": 4}),
-            "the reading 'other' changes wdith: no setting of note has this name. Did you mean 'width'?",
+            "the reading 'other' changes wdith: there is no such setting in note. Did you mean 'width'?",
         ),
         (reading(changes={"width": "wide"}), "--set width=wide: width takes a value like 2."),
-        (stated(figure="fig9"), "note/thm1: there is no figure 'fig9'; figures are none."),
-        (stated(table="rates"), "note/thm1: there is no table 'rates'; tables are none."),
-        (stated(hypotheses="thm7"), "note/thm1: there is no theorem 'thm7' whose hypotheses it could have."),
+        (stated(figure="fig9"), "note/thm1: no figure 'fig9'; the figures are none."),
+        (stated(table="rates"), "note/thm1: no table 'rates'; the tables are none."),
+        (stated(hypotheses="thm7"), "note/thm1: its hypotheses name the theorem 'thm7', which does not exist."),
     ],
 )
 def test_a_statement_that_names_what_is_not_there_is_refused_before_anything_is_trained(statement, sentence):
@@ -225,7 +225,7 @@ def test_a_statement_that_names_what_is_not_there_is_refused_before_anything_is_
 def test_two_readings_of_one_name_have_the_same_settings():
     wide, wider = (stated(name=f"thm{n}", readings=(Reading("wide", changes={"width": n}),)) for n in (4, 5))
     note = paper(wide, wider)
-    with pytest.raises(InputError, match="note/thm5: another reading with other settings is called 'wide', too"):
+    with pytest.raises(InputError, match="note/thm5: two readings with different settings are called 'wide'"):
         dry_run(note, Settings(), note.statements(Settings()))
 
 

@@ -46,7 +46,7 @@ def test_the_table_has_a_row_per_statement_in_python_and_in_a_notebook(opened):
 def test_a_statement_is_found_by_its_name_where_one_paper_has_it(opened):
     assert opened["mamba-outliers/fig1a"].id == "mamba-outliers/fig1a"
     assert opened["thm3.3"].id == "nonlinear-icl/thm3.3"
-    with pytest.raises(InputError, match=r"is the name of several statements: .*feature-selection/fig1a"):
+    with pytest.raises(InputError, match=r"several statements are called .*feature-selection/fig1a"):
         opened["fig1a"]
     with pytest.raises(InputError, match=r"no statement 'thm3.33'. Did you mean"):
         opened["thm3.33"]
@@ -126,14 +126,14 @@ def test_a_model_that_was_changed_is_not_loaded(run, tmp_path):
     shutil.copytree(run.directory, tmp_path / "run", ignore=shutil.ignore_patterns("results"))
     file = tmp_path / "run" / "models" / TRAINING / "standard-1.npz"
     file.write_bytes(file.read_bytes() + b"x")
-    with pytest.raises(InputError, match="is damaged or of another run"):
+    with pytest.raises(InputError, match="is damaged or belongs to another run"):
         iclab.open_run(tmp_path / "run").model(training=TRAINING, seed=1)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x93NUMPY"])
 def test_a_file_that_is_no_model_is_refused(tmp_path, content):
     (tmp_path / "model.npz").write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot be read; a model of iclab is an \.npz file"):
+    with pytest.raises(InputError, match=r"is not a model of iclab: it cannot be read as an \.npz file"):
         load_model(tmp_path / "model.npz")
 
 
@@ -143,14 +143,14 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, content):
 def test_a_file_names_models_and_worlds_of_iclab_and_nothing_else(tmp_path, kind):
     told = json.dumps({"model": {"class": kind, "fields": {}}})
     np.savez(tmp_path / "model.npz", how_it_is_made=np.array(told))
-    with pytest.raises(InputError, match="is damaged: what it says of its model cannot be read"):
+    with pytest.raises(InputError, match="is damaged: its description of the model cannot be read"):
         load_model(tmp_path / "model.npz")
 
 
 def test_a_file_names_no_class_of_another_package(tmp_path):
     told = json.dumps({"model": {"class": "subprocess:Popen", "fields": {}}})
     np.savez(tmp_path / "model.npz", how_it_is_made=np.array(told))
-    with pytest.raises(InputError, match="made by Popen, which is no class of iclab"):
+    with pytest.raises(InputError, match="needs Popen, which is not a class of iclab"):
         load_model(tmp_path / "model.npz")
 
 
@@ -198,7 +198,7 @@ def test_a_class_of_a_users_own_is_given_and_never_imported(tmp_path):
     own = Own(jax.tree.map(np.asarray, MambaSettings().init(jax.random.key(0), labelled())), np.float32(2.0))
     path = written(tmp_path, own, labelled())
     with pytest.raises(
-        InputError, match=r"made by Own, which is no class of iclab; give it: load_model\(FILE, classes="
+        InputError, match=r"needs Own, which is not a class of iclab; give it: load_model\(FILE, classes="
     ):
         load_model(path)
     assert isinstance(load_model(path, classes=[Own]), Own)

@@ -71,7 +71,7 @@ def test_the_same_command_goes_on_and_another_text_is_refused(judged, idea):
     other = idea.with_name("other") / "my_idea.py"
     other.parent.mkdir(exist_ok=True)
     other.write_text(idea.read_text().replace("Training(0.01", "Training(0.02"))
-    with pytest.raises(InputError, match=r"my_idea\.py has changed since the run in .* was begun"):
+    with pytest.raises(InputError, match=r"my_idea\.py has changed since the run in .* began"):
         iclab.reproduce(str(other), seeds=3, out=judged.directory, save_models=True)
 
 
@@ -108,7 +108,7 @@ def test_members_of_another_run_are_not_trained_again(judged, idea, tmp_path, mo
         assert data.equals(judged.results[name]), name
     with pytest.raises(InputError, match="has none of these papers with the same settings"):
         iclab.reproduce(str(idea), seeds=3, out=tmp_path / "x", changes={"noise": "0.5"}, reuse=few.directory)
-    with pytest.raises(InputError, match="models are kept of what is trained here"):
+    with pytest.raises(InputError, match="models are saved only if they are trained in this run"):
         iclab.reproduce(str(idea), seeds=3, out=tmp_path / "y", save_models=True, reuse=few.directory)
 
 
@@ -127,7 +127,7 @@ def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
 
 def test_a_report_on_a_file_executes_it_only_where_that_is_wanted(judged, tmp_path, command):
     status, _, err = command("referee", judged.directory, "--out", tmp_path)
-    assert status == 2 and "my_idea is stated by my_idea.py" in err and "--trust executes it" in err
+    assert status == 2 and "a report on my_idea needs my_idea.py" in err and "--trust executes the copy in" in err
     status, out, _ = command("referee", judged.directory, "--out", tmp_path, "--trust")
     assert status == 0 and out == f"report: {tmp_path / 'my_idea.md'}\n"
     text = (tmp_path / "my_idea.md").read_text()
@@ -143,10 +143,10 @@ def test_figures_are_drawn_by_the_file_that_is_named(judged, idea, tmp_path, com
     assert status == 2 and "cannot read" in err
     (tmp_path / "other.py").write_text(idea.read_text())
     status, _, err = command("figures", copy, "--file", tmp_path / "other.py")
-    assert status == 2 and "this run used my_idea.py" in err
+    assert status == 2 and "the run used my_idea.py" in err
     (tmp_path / "my_idea.py").write_text(idea.read_text() + "# later\n")
     status, _, err = command("figures", copy, "--file", tmp_path / "my_idea.py")
-    assert status == 0 and "is another text than the one that was run" in err
+    assert status == 0 and "has changed since the run" in err
 
 
 @pytest.mark.parametrize("kind", skeletons.KINDS)
@@ -177,9 +177,9 @@ def test_new_writes_a_file_once_and_says_what_is_next(monkeypatch, tmp_path, com
         and (tmp_path / "my-idea.py").read_text() == skeletons.text_of("claim")
     )
     for arguments, sentence in (
-        (("claim", "my-idea"), "my-idea.py is there already"),
+        (("claim", "my-idea"), "my-idea.py already exists"),
         (("clam", "x"), "Did you mean 'claim'?"),
-        (("claim", "../x"), "is no name for a file"),
+        (("claim", "../x"), "cannot be the name of a file"),
     ):
         status, _, err = command("new", *arguments)
         assert status == 2 and sentence in err and err.count("\n") == 1
@@ -234,8 +234,8 @@ def test_registered_papers_are_listed_and_reproduced(package, tmp_path, command)
     [
         ("bad = other_broken", "ZeroDivisionError: division by zero"),
         ("bad = nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
-        ("bad = other_group:statements", "it is a list, neither a Paper nor a module."),
-        ("feature-selection = other_group", "the id 'feature-selection' is taken by another paper."),
+        ("bad = other_group:statements", "it is a list, not a Paper or a module."),
+        ("feature-selection = other_group", "another paper has the id 'feature-selection'."),
     ],
 )
 def test_a_broken_entry_point_is_one_line_and_nothing_else(line, reason, package, monkeypatch, command):

@@ -90,7 +90,7 @@ def test_a_run_asks_another_model_and_keeps_the_text_of_its_file(file, tmp_path)
     manifest = run._manifest
     pinned = manifest["identity"]["settings"][PAPER.id]["model"]
     assert pinned.startswith("my.py:Settings@") and manifest["plan"]["texts"][pinned] == FILE.read_text()
-    with pytest.raises(InputError, match="nothing is on record for what"):
+    with pytest.raises(InputError, match="no answers are recorded for the papers of"):
         iclab.runs.opened.sides(tmp_path / "run", pathlib.Path("recorded"))
     (tmp_path / "my.py").write_text(FILE.read_text() + "\n# another text\n")
     with pytest.raises(InputError, match="another"):
@@ -100,18 +100,18 @@ def test_a_run_asks_another_model_and_keeps_the_text_of_its_file(file, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("mamba-outliers/fig1", "--model", "gated-dleta"), "model is 'gated-dleta'; it is a mixer's name"),
+        (("mamba-outliers/fig1", "--model", "gated-dleta"), "model is 'gated-dleta'; give the name of a mixer"),
         (
             ("mamba-outliers/lem3", "--model", "gla"),
-            "mamba-outliers/lem3 cannot be asked of gla: it is about something",
+            "mamba-outliers/lem3 cannot be tested with gla: it is not about",
         ),
-        (("mamba-outliers/cor1", "--model", "gru"), "mamba-outliers/cor1 cannot be asked of gru"),
-        (("vector-arithmetic", "--model", "gla"), "--model: vector-arithmetic can be asked of no other model"),
-        (("--model", "gla"), "--model gla: name the paper whose world it is put into"),
-        (("mamba-outliers", "--model", "gla", "--set", "model=gru"), "are the same setting."),
+        (("mamba-outliers/cor1", "--model", "gru"), "mamba-outliers/cor1 cannot be tested with gru"),
+        (("vector-arithmetic", "--model", "gla"), "--model: the model of vector-arithmetic cannot be replaced"),
+        (("--model", "gla"), "--model gla: name the paper whose model it replaces"),
+        (("mamba-outliers", "--model", "gla", "--set", "model=gru"), "set the same thing; give one."),
         (("mamba-outliers/fig1a", "--model", "none.py:Settings"), "cannot read none.py"),
-        (("mamba-outliers/fig1a", "--model", "my.py:Setings"), "my.py defines no Setings. "),
-        (("mamba-outliers/fig1a", "--model", "my.py:Wrong"), "my.py: Wrong is no model's settings"),
+        (("mamba-outliers/fig1a", "--model", "my.py:Setings"), "my.py does not define Setings. "),
+        (("mamba-outliers/fig1a", "--model", "my.py:Wrong"), "my.py: Wrong cannot make a model"),
         (("mamba-outliers/cor2", "--model", "my.py:Settings"), "my.py:Settings keeps no score and no gate for each"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
@@ -124,9 +124,9 @@ def test_what_does_not_fit_is_one_sentence_and_status_2(arguments, sentence, fil
 def test_a_model_that_does_not_fit_the_world_is_refused_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wide.py").write_text(FILE.read_text().replace("jnp.sum(counts * tokens[:, -1])", "counts"))
-    with pytest.raises(InputError, match="the loss hinge wants one number from the model"):
+    with pytest.raises(InputError, match="the loss hinge needs one number from the model"):
         PAPER.check(Settings(**TINY, model="wide.py:Settings"))
-    with pytest.raises(InputError, match="one layer only"):
+    with pytest.raises(InputError, match="only one layer"):
         plugged.model_of("wide.py:Settings", depth=3)
 
 
@@ -166,7 +166,7 @@ def test_the_errors_of_nonlinear_icl_can_be_asked_of_any_mixer():
     assert not {"thm3.7", "prop4.1", "cor4.3", "fig2a", "fig5a", "gpt2-thm3.3"} & set(asked)
     assert asked["fig4a"].parts[0].name == "best baseline's error minus gla's" and asked["fig4a"].beyond
     assert [reading.name for reading in asked["fig3a"].readings] == ["one-layer", "one-layer,loss", "U=4"]
-    with pytest.raises(InputError, match="model is 'transfomer'; it is a mixer's name"):
+    with pytest.raises(InputError, match="model is 'transfomer'; give the name of a mixer"):
         nonlinear("transfomer")
 
 

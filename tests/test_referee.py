@@ -58,7 +58,7 @@ def test_a_paper_in_which_nothing_fails_has_no_counter_evidence(given):
         part["outcome"] = "holds"
     found = report(dataclasses.replace(given, entries=entries))
     assert found.evidence == ()
-    assert "No part of a statement fails where its hypotheses are met." in markdown(found)
+    assert "No part of a statement fails where the hypotheses are met." in markdown(found)
 
 
 def test_it_has_two_or_three_pages(given):

@@ -138,7 +138,12 @@ def test_list_names_statements_and_help_teaches(command):
     assert status == 0 and out.count("  fig2") == 4 and "nonlinear-icl: " in out
     status, out, _ = command("reproduce", "--help")
     assert status == 0
-    assert "continues an interrupted run" in " ".join(out.replace("│", " ").split())
+    assert "To continue an interrupted run, repeat the command with the same --out." in " ".join(
+        out.replace("│", " ").split()
+    )
+    assert "(default: quick)" in out and "None" not in out  # a default that is a value, and no other
+    status, out, _ = command("--help")
+    assert status == 0 and "most of an hour" not in out  # one line per command
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,7 @@ def test_list_names_statements_and_help_teaches(command):
         (["reproduce", "nonlinear-icl/thm3.33"], "'nonlinear-icl/thm3.33'. Did you mean 'nonlinear-icl/thm3.3'?"),
         (["list", "nonlinear-ilc"], "Did you mean 'nonlinear-icl'?"),
         (["reproduce", "--profile", "fast"], "profile 'fast' is unknown"),
-        (["reproduce", "--seeds", "0"], "--seeds is 0; at least one seed is needed."),
+        (["reproduce", "--seeds", "0"], "--seeds is 0; it must be at least 1."),
         (["reproduce", "--set", "relevant_patterns=-6"], "relevant_patterns is -6"),
         (["reproduce", "nonlinear-icl", "--set", "relevant_patterns=8"], "need 32 orthogonal directions, but"),
         (["reproduce", "--set", "matching_fraction=1.2"], "matching_fraction is 1.2; a fraction must lie in (0, 1]."),
@@ -155,7 +160,7 @@ def test_list_names_statements_and_help_teaches(command):
         (["reproduce", "--set", "matching_fracton=0.5"], "Did you mean 'matching_fraction'?"),
         (["reproduce", "--set", "steps=many"], "--set steps=many: steps takes a value like"),
         (["reproduce", "--set", "steps"], "write it as name=value"),
-        (["claims", "/nowhere/at/all"], "holds no claims.json"),
+        (["claims", "/nowhere/at/all"], "has no claims.json"),
         (["reproduce", "--set", "steps=10", "--set", "steps=20"], "--set steps is given twice"),
         (["reproduce", "--set", "step_size=inf"], "the value must be finite"),
         (["reproduce", "--set", "irrelevant_size=nan"], "the value must be finite"),
@@ -168,7 +173,7 @@ def test_list_names_statements_and_help_teaches(command):
         (["reproduce", "mamba-outliers", "--set", "outlier_fraction=1"], "outlier_fraction is 1.0"),
         (["reproduce", "mamba-outliers", "--set", "stack_depth=0"], "stack_depth is 0"),
         (["reproduce", "mamba-outliers", "--set", "gpt2.heads=3"], "gpt2: width 64 is not a multiple of heads 3"),
-        (["reproduce", "chain-of-thought", "--set", "gpt2.warmup=1"], "gpt2: warmup is 1.0; it is a share of"),
+        (["reproduce", "chain-of-thought", "--set", "gpt2.warmup=1"], "gpt2: warmup is 1.0; it must be a share of"),
         (["reproduce", "nonlinear-icl", "--set", "gpt2_shortest_train=21"], "gpt2_shortest_train is 21"),
         (["reproduce", "nonlinear-icl", "--set", "gpt2_task_shifts=5"], "gpt2_task_shifts is 5"),
     ],
@@ -210,7 +215,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch, command):
     out = tmp_path / "run"
     ids = "feature-selection/thm2", "feature-selection/fig1a"
     status, printed, _ = command("reproduce", *ids, "--profile", "smoke", "--out", out)
-    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+    assert status == 130 and "To continue, repeat the command with --out" in " ".join(printed.split())
     assert (out / "results" / "feature-selection" / "training.nc").exists() and not (out / "claims.json").exists()
     monkeypatch.undo()
     resumed = iclab.reproduce(*ids, profile="smoke", out=out)
@@ -224,7 +229,7 @@ def test_ctrl_c_while_figures_are_drawn_says_how_to_go_on_too(tmp_path, monkeypa
     monkeypatch.setattr("iclab.runs.reproduce.render_page", stop)
     out = tmp_path / "run"
     status, printed, _ = command("reproduce", "feature-selection/thm1", "--profile", "smoke", "--out", out)
-    assert status == 130 and "continues where it stopped" in " ".join(printed.split())
+    assert status == 130 and "To continue, repeat the command with --out" in " ".join(printed.split())
 
 
 def test_the_experiments_that_can_be_swept_are_listed(command):

@@ -51,7 +51,7 @@ def test_a_condition_is_what_the_readings_that_hold_have_in_common_and_the_other
 
 
 def test_what_was_not_asked_is_not_answered():
-    assert sentence([entry("Theorem 1", "not asked")], {}) == "Numbers only: at this size nothing is answered."
+    assert sentence([entry("Theorem 1", "not asked")], {}) == "Numbers only: this profile answers nothing."
 
 
 @pytest.mark.parametrize(

@@ -207,13 +207,13 @@ def test_a_result_remembers_in_which_blocks_its_seeds_came(file, tmp_path):
 
 
 def test_minutes_and_a_fixed_number_of_seeds_do_not_go_together(file, tmp_path, command):
-    with pytest.raises(InputError, match="minutes end a run that adds seeds"):
+    with pytest.raises(InputError, match="minutes limit a run that adds seeds"):
         iclab.reproduce(file, seeds=2, minutes=1.0, out=tmp_path / "run")
     for never in (-1.0, float("inf"), float("nan")):
-        with pytest.raises(InputError, match="a time that is over some day"):
+        with pytest.raises(InputError, match="it must be finite and not negative"):
             iclab.reproduce(file, minutes=never, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     status, _, complaint = command("reproduce", file, "--minutes", "soon")
-    assert status == 2 and complaint == "iclab: --minutes soon: a whole number is needed, for example 8.\n"
+    assert status == 2 and complaint == "iclab: --minutes soon: give a whole number, for example 8.\n"
     status, _, complaint = command("reproduce", file, "--seeds", 4, "--most-seeds", 8)
-    assert status and "--seeds is a number for all statements" in complaint
+    assert status and "--seeds fixes the number of seeds" in complaint

@@ -149,7 +149,7 @@ def test_a_figure_without_its_results_is_named(run, tmp_path, monkeypatch, capsy
     cli.main()
     printed = capsys.readouterr()
     assert (tmp_path / "run/figures/feature-selection/generalisation.pdf").read_bytes().startswith(b"%PDF")
-    assert "not drawn: feature-selection/fig1a: no results of training" in printed.err
+    assert "not drawn: feature-selection/fig1a: there are no results of training" in printed.err
 
 
 def side(name, run, **identity):

@@ -71,9 +71,9 @@ def test_a_manifest_with_other_settings_is_of_another_version(changes):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("gpt2_depth", "has this name. Did you mean 'gpt2.depth'"),
-        ("gpt2.dept", "has this name. Did you mean 'gpt2.depth'"),
-        ("gpt2", "--set gpt2: this is a group of settings; name one of them: gpt2.batch, gpt2.depth, "),
+        ("gpt2_depth", "no such setting in nonlinear-icl. Did you mean 'gpt2.depth'"),
+        ("gpt2.dept", "no such setting in nonlinear-icl. Did you mean 'gpt2.depth'"),
+        ("gpt2", "--set gpt2 is a group of settings; choose one of gpt2.batch, gpt2.depth, "),
     ],
 )
 def test_a_name_that_is_none_is_answered_with_one_that_is(name, sentence):
@@ -85,7 +85,7 @@ def test_a_name_that_is_none_is_answered_with_one_that_is(name, sentence):
     ("change", "sentence"),
     [
         ({"gpt2.depth": "many"}, "--set gpt2.depth=many: gpt2.depth takes a value like 1"),
-        ({"gpt2.half": "1"}, "--set gpt2.half=1: gpt2.half is true or false"),
+        ({"gpt2.half": "1"}, "--set gpt2.half=1: gpt2.half must be true or false"),
         ({"gpt2.batch": "0"}, "gpt2: batch is 0; it must be positive"),
         ({"gpt2.step_size": "inf"}, "the value must be finite"),
     ],
@@ -96,7 +96,7 @@ def test_a_bad_value_is_answered_with_one_sentence(change, sentence):
 
 
 def test_what_is_no_number_or_text_is_not_set_by_a_command():
-    with pytest.raises(InputError, match="sizes is no number or text; change it in the file"):
+    with pytest.raises(InputError, match="sizes is not a number or text; change it in the file"):
         override(Outer(), {"sizes": "3"})
 
 
@@ -136,4 +136,4 @@ def test_what_a_paper_does_not_state_is_printed_with_the_value_taken(command):
         assert shown(value) in lines[entry.setting], entry.setting
     assert "record_every" not in printed and "record_every" in command("settings", "feature-selection", "--all")[1]
     status, _, complaint = command("settings", "feature-selection/fig1a")
-    assert status == 2 and "is no paper" in complaint
+    assert status == 2 and "is not a paper" in complaint

@@ -135,7 +135,7 @@ def test_every_byte_of_a_checkpoint_counts_and_its_run_too(tmp_path):
         for place in range(len(whole)):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x01]) + whole[place + 1 :])
             assert store.checkpoint("training").load() is None
-        assert "is damaged or of another run; it is not used, the training begins anew." in told[0]
+        assert "is damaged or belongs to another run; the training starts again." in told[0]
         path.unlink()
         path.mkdir()
         assert store.checkpoint("training").load() is None
@@ -152,14 +152,14 @@ def test_a_manifest_changed_by_hand_is_never_used(tmp_path, name):
     manifest = json.loads(path.read_text())
     manifest[name] = {"identity": IDENTITY | {"seeds": 3}, "plan": {"shards": [[0, 2]]}}.get(name, "other")
     path.write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match=r"damaged or was changed by hand \(its digest is another\); nothing was"):
+    with pytest.raises(InputError, match=r"damaged or was edited: its digest is wrong\. Nothing was"):
         Store(tmp_path, IDENTITY)
 
 
 def test_a_run_is_not_continued_with_other_numerics_or_another_version(tmp_path):
     numerics = {"jax": "0.10", "64 bits": False}
     Store(tmp_path, IDENTITY | {"numerics": numerics, "source": "a"}).close()
-    with pytest.raises(InputError, match="computed with 64 bits False, now True; the two are not mixed"):
+    with pytest.raises(InputError, match="computed with 64 bits False, now True; the two cannot be mixed"):
         Store(tmp_path, IDENTITY | {"numerics": numerics | {"64 bits": True}, "source": "a"})
     with pytest.raises(InputError, match="a run of another version of iclab"):
         Store(tmp_path, IDENTITY | {"numerics": numerics, "source": "b"})
@@ -175,7 +175,7 @@ def test_a_model_is_sealed_by_its_run(tmp_path):
         for name in ("a-0.npz", "a-0.npz.seal"):
             (tmp_path / "run/models/one" / name).write_bytes((tmp_path / "other/models/one" / name).read_bytes())
             assert not store.models_are_whole()
-    assert "a-0.npz is damaged or of another run; the work is done again." in told[0]
+    assert "a-0.npz is damaged or belongs to another run; the work is done again." in told[0]
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_a_manifest_that_is_none_is_refused_though_its_digests_are_right(tmp_pat
     identity = IDENTITY | changes
     about = {"fingerprint": digest_of(identity), "identity": identity}
     (tmp_path / "manifest.json").write_text(json.dumps(about | {"digest": digest_of(about)}))
-    with pytest.raises(InputError, match="is damaged: a manifest looks otherwise"):
+    with pytest.raises(InputError, match="does not have the form of a manifest"):
         read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../outside", "results/../../outside", "/tmp/outside"])
 def test_nothing_is_written_outside_of_the_folder(tmp_path, name):
-    with Store(tmp_path / "run", IDENTITY) as store, pytest.raises(InputError, match="lies outside of"):
+    with Store(tmp_path / "run", IDENTITY) as store, pytest.raises(InputError, match="it lies outside"):
         store.write(name, b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 

@@ -104,9 +104,9 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_says_how(whole, tmp_path):
         status, printed, err = finish(process)
         if status != 0:  # on a busy machine the sweep may be finished before the signal comes
             break
-    assert status == 130 and f"the same command with --out {out} continues where it stopped" in printed, err
+    assert status == 130 and f"To continue, repeat the command with --out {out}." in printed, err
     status, printed, err = finish(start("sweep", IDEA, *GRID, "--out", out))
-    assert status == 0 and re.search(r"[1-5] of 6 shards are there from before", printed), err
+    assert status == 0 and re.search(r"[1-5] of 6 shards kept from an earlier run", printed), err
     check(out, uninterrupted)
 
 
@@ -141,11 +141,11 @@ def test_a_full_disk_is_a_clear_error_and_leaves_what_was_finished(whole, tmp_pa
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount namespaces here: {done.stderr.strip()}")
     assert done.returncode == 2, done.stderr
-    assert "No space left on device. What was finished before is kept" in done.stderr and done.stderr.count("\n") == 1
+    assert "No space left on device. Finished work is kept" in done.stderr and done.stderr.count("\n") == 1
     before = {path.name for path in (saved / "results").glob("*.nc.sha256")}  # written behind the results themselves
     assert 0 < len(before) < 6 and not list(saved.rglob(".*.*"))
     status, printed, err = finish(start("sweep", IDEA, *GRID, "--out", saved))
-    assert status == 0 and f"{len(before)} of 6 shards are there from before" in printed, err
+    assert status == 0 and f"{len(before)} of 6 shards kept from an earlier run" in printed, err
     check(saved, uninterrupted)
 
 
@@ -213,7 +213,7 @@ def test_a_worker_with_another_version_or_other_numerics_is_refused():
 
     run = here()
     require_same(run)
-    with pytest.raises(InputError, match="another version of iclab"):
+    with pytest.raises(InputError, match="a different version of iclab"):
         require_same(Here("0" * 16, run.numerics))
-    with pytest.raises(InputError, match=r"would compute other numbers than the run: 64 bits False instead of True\."):
+    with pytest.raises(InputError, match=r"would compute different numbers: 64 bits False instead of True\."):
         require_same(Here(run.source, {**run.numerics, "64 bits": True}))

@@ -113,8 +113,11 @@ def test_select_gives_an_ordinary_model_back(swept):
     ("wanted", "sentence"),
     [
         ({"seed": 5, "matching_fraction": 0.4, "step_size": 2}, "seed is 5; this sweep has the seeds 0 to 1"),
-        ({"seed": 0, "matching_fraction": 0.5, "step_size": 2}, "matching_fraction is 0.5; swept were 0.4, 0.8"),
-        ({"seed": 0, "matching_fraction": 0.4}, "step_size is missing; it takes 0.5, 1.25, 2.0"),
+        (
+            {"seed": 0, "matching_fraction": 0.5, "step_size": 2},
+            "matching_fraction is 0.5; the swept values are 0.4, 0.8",
+        ),
+        ({"seed": 0, "matching_fraction": 0.4}, "step_size is missing; give one of 0.5, 1.25, 2.0"),
         ({"seed": 0, "matching_fraction": 0.4, "step_size": 2, "noise": 1}, "noise was not swept"),
         ({"seed": 0, "matching_fraction": 0.4, "step_size": 2, "training": "large"}, "this experiment has idea-small"),
         ({"seed": 0, "matching_fraction": 0.4, "step_size": 2, "setting": "large"}, "this training has small"),
@@ -150,13 +153,13 @@ def test_a_flipped_byte_is_reported_and_the_shard_done_again(swept, monkeypatch,
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 0x10
         path.write_bytes(bytes(content))
-    with pytest.raises(InputError, match=r"shard-00001\.nc is damaged; the same `iclab sweep`"):
+    with pytest.raises(InputError, match=r"shard-00001\.nc is damaged; to compute it again, repeat `iclab sweep`"):
         iclab.open_sweep(out).data  # noqa: B018
     capsys.readouterr()
     cli.main()
     printed = " ".join(capsys.readouterr().out.split())
     assert "planning" not in printed  # the plan is the one that was begun with
-    assert "shard-00001.nc is damaged" in printed and "1 of 2 shards are there from before" in printed
+    assert "shard-00001.nc is damaged" in printed and "1 of 2 shards kept from an earlier run" in printed
     xr.testing.assert_identical(iclab.open_sweep(out).data.load(), swept.data.load())
 
 
@@ -164,7 +167,7 @@ def test_a_truncated_manifest_is_a_clear_error(swept, tmp_path):
     (tmp_path / "run").mkdir()
     manifest = (swept.directory / "manifest.json").read_text()
     (tmp_path / "run" / "manifest.json").write_text(manifest[: len(manifest) // 2])
-    with pytest.raises(InputError, match=r"manifest\.json is damaged and cannot be read; nothing was touched"):
+    with pytest.raises(InputError, match=r"manifest\.json is damaged and cannot be read\. Nothing was changed"):
         iclab.sweep(IDEA, GRID, seeds=2, out=tmp_path / "run")
     with pytest.raises(InputError, match=r"manifest\.json is damaged"):
         iclab.open_sweep(tmp_path / "run")
@@ -289,13 +292,13 @@ def test_grids(text, values):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([IDEA], "nothing is swept"),
-        ([IDEA, "--grid", "neurons=10:15:4"], "is a whole number, but the range has others"),
+        ([IDEA], "give at least one --grid"),
+        ([IDEA, "--grid", "neurons=10:15:4"], "takes whole numbers, but the range has others"),
         ([IDEA, "--grid", "neurons=10:15"], "write a range as start:stop:count"),
         ([IDEA, "--grid", "neurons=4,4"], "a value is given twice"),
         ([IDEA, "--grid", "neurons=x"], "takes a value like 40"),
         ([IDEA, "--grid", "neuron=4"], "Did you mean 'neurons'?"),
-        ([IDEA, "--grid", "neurons=4", "--set", "neurons=5"], "neurons is both set and swept"),
+        ([IDEA, "--grid", "neurons=4", "--set", "neurons=5"], "neurons is in both --set and --grid"),
         ([IDEA, "--grid", "step_size=-1"], "step_size is -1"),
         (["nowhere.py", "--grid", "a=1"], "cannot read nowhere.py: No such file"),
         (["nonlinear-icl/trainin", "--grid", "a=1"], "Did you mean 'nonlinear-icl/training'?"),
@@ -349,10 +352,10 @@ def test_models_and_checksums_that_are_gone_are_missed_and_computed_again(tmp_pa
     again = functools.partial(iclab.sweep, shortest, {"noise": [0.4]}, seeds=2, out=tmp_path, changes={"steps": "5"})
     before = again().data.load()
     next((tmp_path / "trainings").iterdir()).unlink()
-    with pytest.raises(InputError, match="the same sweep with the same --out computes them again"):
+    with pytest.raises(InputError, match="repeat the sweep with the same --out to train them again"):
         iclab.open_sweep(tmp_path, trust=True).select(seed=0, noise=0.4)
     again().select(seed=0, noise=0.4)
     (tmp_path / "results" / "shard-00000.nc.sha256").unlink()
-    with pytest.raises(InputError, match=r"cannot be read; the same `iclab sweep`"):
+    with pytest.raises(InputError, match=r"cannot be read; to compute it again, repeat `iclab sweep`"):
         assert iclab.open_sweep(tmp_path).data is None
     xr.testing.assert_identical(again().data.load(), before)

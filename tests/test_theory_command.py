@@ -36,7 +36,7 @@ def test_the_command_takes_ids_settings_symbols_and_the_constant(monkeypatch, co
             "no paper or theorem is called 'nonlinear-icl/thm3.33'. Did you mean 'nonlinear-icl/thm3.3'?",
         ),
         (["--profile", "quik"], "profile 'quik' is unknown. Did you mean 'quick'?"),
-        (["nonlinear-icl", "--set", "neuron=3"], "no setting of nonlinear-icl has this name. Did you mean 'neurons'?"),
+        (["nonlinear-icl", "--set", "neuron=3"], "there is no such setting in nonlinear-icl. Did you mean 'neurons'?"),
         (["nonlinear-icl", "--set", "error=much"], "--set error=much: error takes a number."),
         (["nonlinear-icl", "--set", "error=2"], "error is 2.0; it must lie in (0, 1)."),
         (["nonlinear-icl", "--set", "error=nan"], "the value must be finite"),

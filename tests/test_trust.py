@@ -62,14 +62,12 @@ def test_reading_a_hostile_folder_executes_nothing(hostile, monkeypatch, capsys)
         monkeypatch.setattr("sys.argv", ["iclab", *map(str, arguments)])
         cli.main()
     said = capsys.readouterr()
-    assert "Drawing them again would execute shortest.py: say where yours is with --file PATH/shortest.py" in " ".join(
-        said.err.split()
-    )
+    assert "that executes shortest.py. Give your own copy with --file PATH/shortest.py" in " ".join(said.err.split())
     with Server(run, port=0):
         pass
     iclab.open_run(run)
     assert iclab.open_sweep(sweep).grid == {"noise": [0.4, 0.8]}
-    with pytest.raises(InputError, match=r"open_sweep\(\.\.\., trust=True\) executes it"):
+    with pytest.raises(InputError, match=r"use iclab\.open_sweep\(\.\.\., trust=True\)"):
         iclab.open_sweep(sweep).select(seed=0, noise=0.4)
     assert not mark.exists()
 
@@ -100,7 +98,7 @@ def test_a_damaged_result_is_not_opened(own, tmp_path, name):
     shutil.copytree(own / "run", tmp_path / "run")
     path = tmp_path / "run" / "results" / name
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match="is damaged: its checksum is missing or another"):
+    with pytest.raises(InputError, match="is damaged: its checksum is missing or wrong"):
         iclab.open_run(tmp_path / "run")
 
 
@@ -113,7 +111,7 @@ def test_every_flipped_bit_of_the_answers_is_noticed(own, tmp_path):
     whole = path.read_bytes()
     for place in range(0, len(whole), max(1, len(whole) // 60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
-        with pytest.raises(InputError, match="damaged or was changed by hand"):
+        with pytest.raises(InputError, match="damaged or was edited"):
             iclab.open_run(tmp_path / "run")
 
 
@@ -142,14 +140,14 @@ def test_answers_of_another_run_are_refused(own, tmp_path):
     content = json.dumps(json.loads(path.read_text()) | {"run": "another"})
     path.write_text(content)
     checksum_of(path).write_text(hashlib.sha256(content.encode()).hexdigest())
-    with pytest.raises(InputError, match="is of another run; the same command with --out"):
+    with pytest.raises(InputError, match="belongs to another run; repeat the command with --out"):
         iclab.open_run(tmp_path / "run")
 
 
 def test_a_result_that_is_gone_is_missed_and_figures_without_untrained_models_say_so(own, tmp_path):
     shutil.copytree(own / "run", tmp_path / "run")
     (tmp_path / "run" / "results" / "control" / "shortest" / "experiment.nc").unlink()
-    with pytest.raises(InputError, match="is damaged: its checksum is missing or another"):
+    with pytest.raises(InputError, match="is damaged: its checksum is missing or wrong"):
         iclab.open_run(tmp_path / "run")
     _, notes = redraw(tmp_path / "run", "svg", [str(IDEA)])
     assert any("drawn without untrained models: shortest" in note for note in notes)
@@ -159,7 +157,7 @@ def test_a_result_that_is_gone_is_missed_and_figures_without_untrained_models_sa
 def test_a_plan_that_is_none_is_refused(own, tmp_path, plan):
     shutil.copytree(own / "sweep", tmp_path / "sweep")
     rewritten(tmp_path / "sweep", **plan)
-    with pytest.raises(InputError, match=r"does not say what was swept|a manifest looks otherwise"):
+    with pytest.raises(InputError, match=r"does not say what was swept|does not have the form of a manifest"):
         iclab.open_sweep(tmp_path / "sweep")
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "open_run", "open_sweep", "reproduce", "robust", "sweep",
 ]  # fmt: skip
 
-# Loaded when first asked for: JAX takes seconds, and `iclab --help` needs none of it.
+# Loaded on first use: JAX takes seconds to import, and `iclab --help` does not need it.
 _PLACES = {
     "Run": "iclab.runs.opened",
     "compare": "iclab.runs.compare",

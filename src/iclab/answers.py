@@ -1,14 +1,14 @@
-"""Answers: what a run says about a statement, with all that the answer has to survive.
+"""Answers: what a run says about a statement, and the checks that the answer must pass.
 
 Every part of every reading is judged twice by the same rule: on the trained models and on the same models before
-training. A theorem's hypotheses, at the settings that ran, stand beside its answer: where they are not met a theorem
-cannot fail.
+training. A theorem's hypotheses, at the settings of the run, are shown beside its answer: if they are not met, a
+theorem cannot fail.
 
     holds              in every reading, and an untrained model would not pass
-    holds if ...       in the readings that are named
-    in part            the parts that hold are named, and those that do not
+    holds if ...       only in the named readings
+    in part            only the named parts hold
     fails, fails in scaling
-    open               and why: too few seeds, never reached, hypotheses not met, an untrained model passes too
+    open               with the reason: too few seeds, never reached, hypotheses not met, an untrained model passes too
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A part in a reading: what the trained models say, and what untrained ones do (None where they were not asked)."""
+    """A part in a reading: the finding on trained models, and on untrained ones (None if they were not tested)."""
 
     part: Part
     finding: Finding
@@ -53,8 +53,8 @@ class Judged:
 
     @property
     def alike(self) -> bool:
-        """It is not clear whether untrained models pass, nor whether they differ from trained ones: their interval
-        crosses the rule and meets that of the trained models.
+        """It is unclear whether untrained models pass and whether they differ from trained ones: their interval crosses
+        the rule and overlaps that of the trained models.
         """
         if self.control is None or self.control.outcome is not Outcome.open:
             return False
@@ -64,17 +64,15 @@ class Judged:
 
     @property
     def settled(self) -> bool:
-        """More seeds would not change it, as far as can be told; where it holds, it is clear too whether untrained
-        models pass.
-        """
+        """More seeds would probably not change it; if it holds, it is also clear whether untrained models pass."""
         unclear = self.control is not None and self.control.outcome is Outcome.open and not self.control.settled
         return self.finding.settled and not (self.holds and unclear)
 
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer; and the level of the
-    intervals behind it.
+    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer, and the level of its
+    intervals.
     """
 
     reading: Reading
@@ -86,7 +84,7 @@ class Read:
 
     @property
     def settled(self) -> bool:
-        """More seeds would not change the answer, as far as can be told."""
+        """More seeds would probably not change the answer."""
         return all(judged.settled for judged in self.parts)
 
     @property
@@ -114,8 +112,8 @@ def read(
     level: float = LEVEL,
     before: Mapping[str, Read] = NOTHING,
 ) -> tuple[Read, ...]:
-    """Every reading of the statement. `control` are the same results of untrained models; `level` is that of the
-    intervals; readings that were settled `before`, by name, stay as they are.
+    """Judge every reading of the statement. `control` are the same results of untrained models, `level` is that of the
+    intervals, and readings that were settled `before`, by name, stay as they are.
     """
     with at_level(level):
         return tuple(
@@ -190,7 +188,7 @@ def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture:
 
 
 def _also(judged: Judged) -> str:
-    """What an untrained model says, where it passes."""
+    """A remark on untrained models, if they pass."""
     if not judged.untrained:
         return ""
     return " (also untrained)" if judged.holds else " (an untrained model passes)"
@@ -227,16 +225,14 @@ def _judged(statement: Statement, part: Part, reading: Reading, results: Results
 
 
 def _diverged(part: Part, reading: Reading, results: Results) -> str:
-    """How many of the trainings behind a part diverged, in words; nothing if none did."""
+    """How many of the trainings behind a part diverged, in words; empty if none did."""
     found = [results[place].attrs for name in part.statistic.needs if (place := reading.place(name)) in results]
     lost, members = (sum(int(attrs.get(name, 0)) for attrs in found) for name in ("diverged", "members"))
     return f"{lost} of {members} trainings diverged" if lost else ""
 
 
 def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict[str, xr.Dataset]:
-    """The results as a reading sees them: its experiments, variables and labels in the place of those that are
-    named.
-    """
+    """The results as a reading sees them, with its experiments, variables and labels in place of the named ones."""
     seen = {}
     for name in experiments:
         place = reading.place(name)
@@ -255,7 +251,7 @@ def view(reading: Reading, experiments: Sequence[str], results: Results) -> dict
 def evaluated(
     statement: Statement, part: str, expression: Expression, reading: Reading, results: Results
 ) -> xr.DataArray:
-    """An expression in a reading; what is not there is said in one sentence."""
+    """An expression in a reading; an `InputError` in one sentence if something does not exist."""
     where = f"{statement.id}{f'[{reading.name}]' if reading.name else ''}, {part!r}"
     try:
         values = expression.evaluate(view(reading, expression.needs, results))
@@ -264,16 +260,14 @@ def evaluated(
     kind = type(values).__name__
     require(isinstance(values, xr.DataArray), f"{where}: the statistic must be an xarray DataArray, not {kind}.")
     numeric = values.dtype.kind in "biuf"
-    require(numeric, f"{where}: the statistic has values of the type {values.dtype}; numbers are needed.")
+    require(numeric, f"{where}: the statistic has values of the type {values.dtype}; they must be numbers.")
     return values
 
 
 def _values(
     statement: Statement, part: str, expression: Expression, rule: Rule, reading: Reading, results: Results
 ) -> xr.DataArray:
-    """The statistic, one number per seed (or per prompt, where nothing was trained), and per size where the rule has
-    one.
-    """
+    """The statistic: one number per seed (or per prompt, if nothing was trained), and per size if the rule has one."""
     values = evaluated(statement, part, expression, reading, results)
     unit = unit_of(values)
     kept = [unit, *([rule.dim] if rule.dim else [])]

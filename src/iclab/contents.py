@@ -1,9 +1,8 @@
-"""What the built-in papers state, without importing them: `iclab list` reads contents.json, which is made from the
-code.
+"""The statements of the built-in papers without importing them: `iclab list` reads contents.json.
 
     python -m iclab.contents
 
-writes it again; a test holds it to the papers.
+writes it from the code; a test checks it against the papers.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ FILE = "contents.json"
 
 
 def contents() -> list[dict[str, Any]]:
-    """The built-in papers with their statements, as they were when the file was written."""
+    """The built-in papers with their statements, from the file."""
     return list(json.loads((resources.files("iclab.data") / FILE).read_text(encoding="utf-8")))
 
 
 def collected() -> list[dict[str, Any]]:
-    """The same from the papers themselves."""
+    """The same, from the papers themselves."""
     from iclab.library import default_settings
     from iclab.papers import PAPERS
 
@@ -30,7 +29,7 @@ def collected() -> list[dict[str, Any]]:
 
 
 def entry(paper: Any, settings: Any) -> dict[str, Any]:
-    """A paper and its statements, as lines of a list need them."""
+    """A paper and its statements, as `iclab list` needs them."""
     statements = [
         {
             "id": statement.id,

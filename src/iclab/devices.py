@@ -1,4 +1,4 @@
-"""This machine's devices: all of them used, numbers in full float32, compiled programs kept for the next run."""
+"""This machine's devices: use all of them, compute in full float32, keep compiled programs for the next run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-NUMERICS = {  # options of JAX that decide numbers
+NUMERICS = {  # JAX options that affect results
     "64 bits": "jax_enable_x64",
     "matrix products": "jax_default_matmul_precision",
     "random numbers": "jax_default_prng_impl",
@@ -26,9 +26,7 @@ def use_all_cores() -> None:
 
 
 def cache_directory(what: str = "compiled") -> Path:
-    """Where compiled programs (or other things) are kept: $ICLAB_CACHE, or iclab/compiled in the user's cache
-    folder.
-    """
+    """The folder for compiled programs (or `what` else): $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
     given = os.environ.get("ICLAB_CACHE")
     if given:
         return Path(given) if what == "compiled" else Path(given) / what
@@ -50,13 +48,13 @@ def prepare_jax() -> None:
 
 @contextlib.contextmanager
 def on_the_host() -> Iterator[None]:
-    """What is computed in here operation by operation, in any thread, is computed on the processor: a GPU takes longer
-    to compile it than the processor takes to do it.
+    """Compute single operations on the processor, in any thread: a GPU takes longer to compile them than the processor
+    takes to run them.
     """
     name = "jax_default_device"
     before = getattr(jax.config, name)
     if jax.default_backend() != "cpu":
-        with contextlib.suppress(RuntimeError):  # JAX was told to use the GPU alone
+        with contextlib.suppress(RuntimeError):  # JAX is restricted to the GPU
             jax.config.update(name, jax.local_devices(backend="cpu")[0])
     try:
         yield
@@ -65,9 +63,9 @@ def on_the_host() -> Iterator[None]:
 
 
 def numerics() -> dict[str, Any]:
-    """All that decides which numbers a program gives, beside the program: results of others are never mixed in.
+    """Everything besides the program that affects its results; results of other numerics are never mixed in.
 
-    Flags of XLA that only say how many devices there are do not count.
+    XLA flags that only set the number of devices do not count.
     """
     import jaxlib
 
@@ -79,7 +77,7 @@ def numerics() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def quick_compilation() -> Iterator[None]:
-    """Programs that compile fast and run slowly: for work so small that compiling is what takes time."""
+    """Compile fast and run slowly, for work so small that compiling takes most of the time."""
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     try:
@@ -89,7 +87,7 @@ def quick_compilation() -> Iterator[None]:
 
 
 class CompilationClock:
-    """How long JAX spent compiling, so that the second run's gain is visible. Programs from the cache take no time."""
+    """The time that JAX spent compiling. Programs from the cache take none, which shows the gain of a second run."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

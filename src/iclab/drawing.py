@@ -48,7 +48,7 @@ matplotlib.rcParams.update(
 def panels(
     count: int, titles: tuple[str, ...], *, width: float = 4.2, height: float = 3.1, columns: int | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """Panels with the paper's letters as titles, in one row or in rows of so many columns."""
+    """Panels with the paper's letters as titles, in one row or in rows of `columns`."""
     across = min(columns or count, count)
     down = -(-count // across)
     figure = Figure(figsize=(width * across, height * down), layout="constrained")
@@ -97,7 +97,7 @@ def heads_by_layer(axis: Axes, mass: xr.DataArray) -> None:
 
 
 def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
-    """A dashed line at a number the claim states, named where it stands."""
+    """A dashed, labelled line at a number that the claim states."""
     (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8)
     if vertical:
         place: dict[str, Any] = {"xy": (value, 1.0), "xytext": (3, -3), "va": "top", "ha": "left"}
@@ -148,8 +148,8 @@ def _edges(centres: np.ndarray) -> np.ndarray:
 
 
 def finish(figure: Figure, *, named: bool = True, relayout: Callable[[Figure], bool] = lambda figure: False) -> Figure:
-    """Lay the figure out once, with letters set as mathematics and lines named where they end, where there is room for
-    that and they are to be `named`; once more if `relayout` then changes it.
+    """Lay out the figure, with letters as mathematics and lines named at their ends if there is room and `named` is
+    set; lay it out again if `relayout` changes it.
     """
     for axis in figure.axes:
         for text in (axis.xaxis.label, axis.yaxis.label, *axis.texts, *titles_of(axis)):
@@ -183,8 +183,8 @@ def mathematics(text: str) -> str:
 
 
 def primed(text: str) -> str:
-    """Primes in formulas as the sign of that name. Of an apostrophe mathtext makes a glyph of a font that no browser
-    has, and an SVG then shows what stands at its place in another one: a zero.
+    """Apostrophes in formulas as prime signs. Mathtext turns an apostrophe into a glyph of a font that no browser has,
+    and an SVG then shows a zero instead.
 
     >>> primed("κ' is $κ_a''$, isn't it?")
     "κ' is $κ_a′′$, isn't it?"
@@ -193,7 +193,7 @@ def primed(text: str) -> str:
 
 
 def titles_of(axis: Axes) -> list[Text]:
-    """The titles that a panel can have: in the middle, on the left, on the right."""
+    """The titles of a panel: in the middle, on the left, on the right."""
     return [axis.title, axis._left_title, axis._right_title]  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""A statement and its answer as they stand in claims.json: plain data, every number behind the answer with it."""
+"""A statement and its answer in claims.json: plain data, with every number behind the answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def judge(
 
 def entry(statement: Statement, reads: Sequence[Read], *, attempted: bool = True) -> dict[str, Any]:
     """The statement in claims.json, without what only the run knows (profile, settings, seconds). With
-    `attempted=False` (the smoke profile) numbers are given, but no answer.
+    `attempted=False` (the smoke profile) it has numbers but no answer.
     """
     answer, words = combine(reads)
     printed = statement.printed
@@ -79,7 +79,7 @@ def _hypotheses(theorem: Theorem | None) -> dict[str, Any] | None:
 
 
 def _number(printed: Mapping[str, float], judged: Judged) -> dict[str, float]:
-    """The number that the paper prints for a part, where it prints one."""
+    """The number that the paper prints for a part, if any."""
     name = judged.part.name
     return {"printed": printed[name]} if name in printed else {}
 

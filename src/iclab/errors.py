@@ -1,4 +1,4 @@
-"""The one exception a user can cause: bad input, answered with one clear sentence."""
+"""The one exception that a user can cause: bad input, answered in one clear sentence."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import traceback
 from collections.abc import Iterable
 from typing import Any
 
-SHOWN = 20  # words that are named where none is near
+SHOWN = 20  # known words to list if none is similar
 
 
 class InputError(ValueError):
-    """Says what was wrong, where, and what is allowed. The command line prints it and exits with status 2.
+    """Says what is wrong, where, and what is allowed. The command line prints it and exits with status 2.
 
-    `frames` are lines of a user's file that led there, printed below.
+    `frames` holds the lines of the user's file that led to the error, printed below the sentence.
     """
 
     frames: str = ""
@@ -52,10 +52,10 @@ def require_positive(**sizes: float) -> None:
 
 
 def require_settings(settings: Any, fractions: Iterable[str] = (), zero: Iterable[str] = ()) -> None:
-    """Refuse settings that have no meaning, naming the first one.
+    """Refuse settings that make no sense, naming the first one.
 
-    Numbers must be positive, fractions in (0, 1]; those in `zero` may be 0, and so may the seed of a basis. What is
-    never recorded cannot be looked at.
+    Numbers must be positive and fractions in (0, 1]; settings in `zero` may be 0, and so may the seed of a basis.
+    `record_every` must not exceed `steps`, or nothing would be recorded during training.
     """
     fractions, zero = set(fractions), set(zero)
     for field in dataclasses.fields(settings):
@@ -69,11 +69,13 @@ def require_settings(settings: Any, fractions: Iterable[str] = (), zero: Iterabl
         if name in fractions:
             require(value <= 1, f"{name} is {value}; a fraction must lie in (0, 1].")
     every, steps = getattr(settings, "record_every", 0), getattr(settings, "steps", math.inf)
-    require(every <= steps, f"record_every is {every}, above steps {steps}: nothing would be recorded on the way.")
+    require(
+        every <= steps, f"record_every is {every}, but steps is {steps}: nothing would be recorded during training."
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a mistyped word, as the end of a sentence."""
+    """A suggestion for a mistyped word, as a sentence."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
     more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
@@ -81,7 +83,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """The kind of an error and the first line of what it says; of bad input the sentence alone."""
+    """The type and first line of an error; only the sentence if it is bad input."""
     if isinstance(error, InputError):
         return str(error)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
@@ -89,7 +91,7 @@ def in_words(error: BaseException) -> str:
 
 
 def line_in(file: str, error: BaseException) -> str:
-    """ ", line 12" for the innermost line of a file that an error went through; empty if it never was there."""
+    """ ", line 12": the innermost line of this file that an error went through; empty if there is none."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f", line {error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]

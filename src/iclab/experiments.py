@@ -1,8 +1,8 @@
 """The laboratory bench: named trainings and evaluations over seeds, as labelled arrays.
 
-A paper's experiments are functions of a `Lab`. They ask it to train recipes and to evaluate the trained models in other
-worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged member is
-NaN in every result, so that nothing averages it.
+A paper's experiments are functions of a `Lab`. They call it to train recipes and to evaluate the trained models in
+other worlds; every result is an xarray object with the dimensions setting, seed and whatever is swept. A diverged
+member is NaN in every result, so that no mean includes it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from iclab.losses import Loss, hinge
 from iclab.optimisation import Training
 from iclab.training import Member, Observer
 
-RECORDS = 20  # of a training that is given its number of steps only
-CONTROL_PROMPTS = 1000  # at most so many fresh prompts tell how an untrained model does
+RECORDS = 20  # of a training that is given only its number of steps
+CONTROL_PROMPTS = 1000  # fresh prompts, at most, on which an untrained model is tested
 
 
 class NoSeedsError(EndedError):
-    """A training that takes the first few seeds only was asked for on a bench that has others."""
+    """A training that takes only the first few seeds was requested on a bench that has others."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """One setting of a training: a world, a model's settings, how it is trained, what it is watched in.
+    """One setting of a training: a world, a model's settings, the optimiser, and the worlds to observe it in.
 
-    `arrays` is saved with the models beside the world's own patterns.
+    `arrays` are saved with the models, beside the world's own patterns.
     """
 
     world: Any
@@ -50,9 +50,7 @@ class Recipe:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """An ensemble after training, setting-major. `history` has the dimensions setting, seed, step and the probes'
-    own.
-    """
+    """A trained ensemble, setting-major. `history` has the dimensions setting, seed, step and those of probes."""
 
     name: str
     settings: tuple[str, ...]
@@ -74,7 +72,7 @@ class Trained:
         return values.reshape(len(self.settings), len(self.seeds), *values.shape[1:])
 
     def model(self, seed: int, setting: str | None = None) -> Any:
-        """The model of one member; `setting` chooses where there are several."""
+        """The model of one member; `setting` chooses one of several."""
         number = self.settings.index(self.settings[0] if setting is None else setting) * len(
             self.seeds
         ) + self.seeds.index(seed)
@@ -91,7 +89,7 @@ class Trained:
         )  # fmt: skip
 
     def chosen(self, best: np.ndarray) -> Trained:
-        """Of every seed one member, that of setting number `best[seed]`, as one setting "chosen"; without history."""
+        """One member per seed, that of setting number `best[seed]`, as one setting "chosen"; without history."""
         own = np.asarray(best) * len(self.seeds) + np.arange(len(self.seeds))
         return dataclasses.replace(
             self, settings=("chosen",), recipes=tuple(self.recipes[number] for number in own),
@@ -103,12 +101,12 @@ class Trained:
 class Lab:
     """Trains and evaluates for one paper. `settings` is the paper's own dataclass; trainings are remembered by name.
 
-    `label` tells this bench from others of the same run (a point of a sweep, say). It names what is kept on disk and
-    never enters a random stream: a sweep's point has the numbers of the same settings alone.
+    `label` distinguishes this bench from others of the same run (a point of a sweep, say). It names files on disk and
+    never enters a random stream: a point of a sweep has the same numbers as a run at its settings.
 
-    An `untrained` bench is the control of every experiment: it is asked the same, and its models stay as they were
-    initialised. What is computed outside of compiled programs does not depend on models: `replay` spares the control
-    that. `used` are the names of the trainings that were asked for since it was emptied.
+    An `untrained` bench is the control of every experiment: it gets the same requests, but its models stay as
+    initialised. Work outside compiled programs does not depend on models, so `replay` spares the control that work.
+    `used` are the names of the trainings requested since it was emptied.
     """
 
     def __init__(
@@ -137,7 +135,7 @@ class Lab:
         self.computed_outside: list[np.ndarray] = []
 
     def asking(self, engine: Engine, progress: Callable[[str, float], None]) -> Lab:
-        """The same bench for one experiment under way beside others: trainings are shared, what is noted is its own."""
+        """The same bench for one of several concurrent experiments: it shares trainings, but has its own notes."""
         own = copy.copy(self)
         own._engine, own._progress = engine, progress
         own.used, own._replayed, own.computed_outside = set(), [], []
@@ -155,10 +153,10 @@ class Lab:
     ) -> Trained:
         """Train every recipe (one, or several by name; each may be a function of the seed) with every seed.
 
-        `record_at` are the steps at which is recorded, or the number of steps: then there are 20 records. A second call
-        with the same name is free. `best_of` names a recorded value; `Trained.at_best()` then gives the models at the
-        record where it was lowest, and the history has that `best_step`. `at_most` takes the seeds below it only, for a
-        training that costs much more than the paper's others.
+        `record_at` are the steps to record, or the number of steps, which gives 20 records. A second call with the same
+        name is free. `best_of` names a recorded value; `Trained.at_best()` then gives the models at the record where it
+        was lowest, and the history has that `best_step`. `at_most` takes only the seeds below it, for a training that
+        costs much more than the paper's others.
         """
         name = f"{self.paper}-{name}"
         self.used.add(name)
@@ -183,7 +181,7 @@ class Lab:
         moments = (0,) if self._untrained else tuple(record_at)
         request = TrainingRequest(own, members, loss, moments, observers, best_of, keep=not self._untrained)
         states, records = self._engine.train(request, report)
-        if name in self._trained:  # another experiment that asked for it went on first
+        if name in self._trained:  # another experiment that requested it continued first
             return self._trained[name]
         if self._untrained:  # nothing changes: every record is the first
             records = {key: np.repeat(values, len(record_at), axis=1) for key, values in records.items()}
@@ -222,7 +220,7 @@ class Lab:
     ) -> xr.Dataset:
         """The measure's mean over fresh prompts, for every member and every point of the grid `dims`.
 
-        `world(setting, seed, **coordinates)` is where it is tested (or one world for all); `prepare(model,
+        `world(setting, seed, **coordinates)` is the test world (or one world for all); `prepare(model,
         preparation(seed=..., **coordinates))` may change the model first. All points of the grid see the same random
         draws, so differences along it are paired.
         """
@@ -260,7 +258,7 @@ class Lab:
         self._replayed = list(found)
 
     def report(self, what: str, fraction: float) -> None:
-        """Say how far work outside of compiled programs is."""
+        """Report the progress of work outside compiled programs."""
         self._progress(what, fraction)
 
     def diverged(self) -> tuple[int, int]:

@@ -3,9 +3,9 @@
     error = measured("sums", "error").sel(setting="standard")
     error.sel(total=slice(1, 2)).max("total")
 
-is nothing but a description: which experiment and which of its variables are read, and what is done with them. So what
-a statement needs is known before anything is trained, a reading can put another experiment, variable or coordinate in
-the place of the one that is named, and a control can evaluate the same description on models that were never trained.
+is only a description: which experiment and which of its variables to read, and what to do with them. So the needs of a
+statement are known before anything is trained, a reading can replace an experiment, a variable or a coordinate, and a
+control can evaluate the same description on untrained models.
 
 An expression has the methods of an xarray DataArray that choose and reduce, arithmetic, comparisons, and `apply` for
 everything else: `apply(trend, error, "total")` is a function of the array and of plain arguments.
@@ -42,7 +42,7 @@ class Expression:
         return self._function(*arguments, **options)
 
     def leaves(self) -> Iterator[Measured]:
-        """Everything that is read from results."""
+        """Every variable that it reads from results."""
         for part in (*self._arguments, *self._options.values()):
             if isinstance(part, Expression):
                 yield from part.leaves()
@@ -104,7 +104,7 @@ class Expression:
         return Expression(_coordinate, self, name)
 
     def __bool__(self) -> bool:
-        raise TypeError("an expression is neither true nor false before it is evaluated; write (0 < x) & (x < 1).")
+        raise TypeError("an expression has no truth value before it is evaluated; write (0 < x) & (x < 1).")
 
     def __abs__(self) -> Expression:
         return Expression(operator.abs, self)
@@ -167,7 +167,7 @@ class Measured(Expression):
         self.variable = variable
 
     def evaluate(self, results: Results) -> xr.DataArray:
-        """The variable, or one sentence about what is not there."""
+        """The variable; an `InputError` if it does not exist."""
         if self.experiment not in results:
             raise InputError(f"there is no experiment {self.experiment!r}. {nearest(self.experiment, results)}")
         data = results[self.experiment]
@@ -184,18 +184,19 @@ class Measured(Expression):
 
 
 def measured(experiment: str, variable: str) -> Expression:
-    """What an experiment measured, under the name that its dataset has for it.
+    """A variable of an experiment's dataset.
 
     >>> (measured("sums", "error").sel(total=1.0) < measured("lengths", "error").max("length")).needs
     ('sums', 'lengths')
     """
     named = isinstance(experiment, str) and isinstance(variable, str)
-    require(named, f"measured({experiment!r}, {variable!r}): the names of an experiment and of a result are needed.")
+    require(named, f"measured({experiment!r}, {variable!r}): give the names of an experiment and of a result.")
     return Measured(experiment, variable)
 
 
 def apply(function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Expression:
-    """A function of arrays, evaluated when the expression is: arguments that are expressions become arrays first.
+    """A function of arrays, called when the expression is evaluated; arguments that are expressions become arrays
+    first.
 
     >>> apply(abs, measured("training", "loss")).needs
     ('training',)
@@ -208,7 +209,7 @@ def _value(argument: Any, results: Results) -> Any:
 
 
 def _call(data: Any, name: str, /, *arguments: Any, **options: Any) -> Any:
-    """A method of an array; a label or a dimension that is not there is said in one sentence."""
+    """A method of an array; an `InputError` for a label or a dimension that does not exist."""
     if name in ("sel", "isel"):
         require_labels(data, str(data.name or "the result"), options, by_label=name == "sel")
     with _explained(data, name):
@@ -223,7 +224,7 @@ def _coordinate(data: xr.DataArray, name: str) -> xr.DataArray:
 
 
 def require_labels(data: xr.DataArray | xr.Dataset, what: str, at: Mapping[str, Any], *, by_label: bool = True) -> None:
-    """Refuse dimensions that the data do not have, and labels that are not there, in one sentence."""
+    """Refuse dimensions and labels that the data do not have, in one sentence."""
     for dim, wanted in at.items():
         if dim not in data.dims:
             known = dict.fromkeys(str(found) for found in (*data.dims, *data.coords))

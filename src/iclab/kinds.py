@@ -1,4 +1,4 @@
-"""Kinds of statements, and what each of them allows a run to conclude.
+"""Kinds of statements, and what a run can conclude about each.
 
 | kind | the paper says | judged by |
 |---|---|---|
@@ -8,12 +8,12 @@
 | bound | X <= O(f), X >= Ω(f), "T = Θ(f) suffices" | the hidden constant c = X/f; over sizes, one-sided, its scaling |
 | rate | "linear in", Θ(f) where tightness is claimed | the exponent, two-sided; affine fits for "linear in" |
 | sufficiency | if (conditions) then small loss | the worst point inside the region |
-| existence | there is a set L, a constant C | what exists is searched for and reported with the answer |
+| existence | there is a set L, a constant C | a search; the answer reports what it found |
 
-A rule is data with one method, `judge`: an array with one number per seed (per seed and size, where a rule speaks of
-sizes) in, a `Finding` out. All of it is pure. An answer is given only where the interval over seeds allows one: what
-was never reached, has too few seeds or straddles its rule is open, and a constant that one size cannot tell from a
-failure is open too.
+A rule is data with one method, `judge`, which maps an array with one number per seed (per seed and size, if the rule is
+about sizes) to a `Finding`. All of it is pure. An answer is given only if the interval over seeds allows one: a
+statistic that was never reached, has too few seeds or straddles its rule is open, and so is a constant that one size
+cannot tell from a failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from iclab.statistics import Interval, estimator, unit_of
 
 KINDS = ("identity", "value", "order", "bound", "rate", "sufficiency", "existence")
 EVERYWHERE = (-np.inf, np.inf)
-FEW = "too few"  # begins the only reason, of those for saying nothing at all, that more seeds take away
+FEW = "too few"  # the beginning of the only reason for saying nothing that more seeds remove
 
 
 class Outcome(enum.StrEnum):
@@ -44,10 +44,10 @@ class Outcome(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What was found: the outcome, in words, the interval that decided, and the numbers per seed behind it.
+    """A result: the outcome, in words, the interval that decided, and the numbers per seed behind it.
 
-    `details` are what is worth reporting beside it: a constant c, a predicted exponent, how far sizes reach. `settled`
-    is False where more seeds could tell: there are too few, all of them agree, or the interval crosses the rule.
+    `details` are further numbers to report: a constant c, a predicted exponent, the range of sizes. `settled` is False
+    if more seeds could decide: there are too few, all of them agree, or the interval crosses the rule.
     """
 
     outcome: Outcome
@@ -61,7 +61,7 @@ class Finding:
 
 @runtime_checkable
 class Rule(Protocol):
-    """What a part of a statement is judged by. `low` and `high` are where a picture shows it."""
+    """The rule that judges a part of a statement. A picture shows it at `low` and `high`."""
 
     @property
     def kind(self) -> str:
@@ -69,7 +69,7 @@ class Rule(Protocol):
 
     @property
     def low(self) -> float:
-        """The lower end of what agrees with the paper."""
+        """The lower end of the values that agree with the paper."""
 
     @property
     def high(self) -> float:
@@ -77,7 +77,7 @@ class Rule(Protocol):
 
     @property
     def dim(self) -> str | None:
-        """The dimension of sizes that the rule speaks of; None where it takes one number per seed."""
+        """The dimension of sizes in the rule; None if it takes one number per seed."""
 
     def judge(self, values: xr.DataArray, bounds: tuple[float, float] = EVERYWHERE) -> Finding:
         """The finding on these numbers; `bounds` is their possible range."""
@@ -110,10 +110,9 @@ class Range:
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """X <= O(f) or X >= Ω(f), asked at one size: `size` is f there.
+    """X <= O(f) or X >= Ω(f), tested at one size: `size` is f there.
 
-    With a constant of 1 the bound holds or not; where it does not, one size cannot tell a larger constant from a
-    failure.
+    With a constant of 1 the bound holds or not. If it does not, one size cannot tell a larger constant from a failure.
     """
 
     size: float
@@ -158,8 +157,8 @@ class Bound:
 def _against(
     values: xr.DataArray, bounds: tuple[float, float], low: float, high: float, *, exact: bool = False
 ) -> Finding:
-    """One number per seed against a range. Where all seeds agree, an interval without a width says nothing about how
-    often another value occurs; for what is `exact` it does.
+    """Judge one number per seed against a range. If all seeds agree, an interval without a width says nothing about how
+    often another value occurs, unless the statistic is `exact`.
     """
     unit = unit_of(values)
     found = estimator(unit)(values.values, bounds)
@@ -175,7 +174,7 @@ def _against(
 
 
 def _undecided(values: xr.DataArray, found: Interval) -> str:
-    """Why nothing can be said; empty where something can."""
+    """The reason why nothing can be said; empty if something can."""
     unit = f"{unit_of(values)}s"
     never = int(np.isinf(values.values).sum())
     if never:
@@ -186,7 +185,7 @@ def _undecided(values: xr.DataArray, found: Interval) -> str:
 
 
 def compared(found: Interval, low: float, high: float) -> Outcome:
-    """Where an interval lies against a range."""
+    """The outcome of an interval against a range."""
     if low < found.low and found.high < high:
         return Outcome.holds
     return Outcome.fails if found.high <= low or found.low >= high else Outcome.open
@@ -228,22 +227,22 @@ def smaller(by: float = 0.0) -> Range:
 
 
 def suffices(value: float) -> Range:
-    """Where the theorem's conditions are met, the worst loss or error stays below a value."""
+    """If the theorem's conditions are met, the worst loss or error stays below a value."""
     return Range("sufficiency", high=value)
 
 
 def big_o(size: float) -> Bound:
-    """X <= O(f), asked at one size."""
+    """X <= O(f), tested at one size."""
     return Bound(size)
 
 
 def omega(size: float) -> Bound:
-    """X >= Ω(f), asked at one size."""
+    """X >= Ω(f), tested at one size."""
     return Bound(size, upper=False)
 
 
 def describe(rule: Any) -> dict[str, Any]:
-    """A rule as it stands in claims.json."""
+    """A rule as written in claims.json."""
     return {"kind": rule.kind, "rule": str(rule), "rule_low": _plain(rule.low), "rule_high": _plain(rule.high)}
 
 

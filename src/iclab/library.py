@@ -1,6 +1,4 @@
-"""The papers that a command can use, and what ids mean: those built in, a user's file, what an installed package
-registers.
-"""
+"""The papers that a command can use (built in, from a user's file, from an installed package), and what ids mean."""
 
 from __future__ import annotations
 
@@ -22,9 +20,9 @@ GROUPS = ("papers", "theorems", "figures", "beyond")  # what `--only` takes
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    """The papers that a command can use: those built in, those that packages register, and the files it was given.
+    """The papers that a command can use: built in, registered by packages, and from the given files.
 
-    `texts` are the sources of what is not built in, by paper: with them results of another source are never mixed in.
+    `texts` are the sources of papers that are not built in, so that results of different sources are never mixed.
     `files` are the paths of the files, `packages` the names of the packages that papers come from.
     """
 
@@ -35,8 +33,8 @@ class Library:
 
 
 def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
-    """The papers that ids can mean, and the ids with files and packages replaced: my_idea.py/error becomes
-    my_idea/error, and the name of a package all papers that it registers.
+    """The papers that ids can name, and the ids with files and packages replaced: my_idea.py/error becomes
+    my_idea/error, and a package becomes all papers that it registers.
     """
     installed = registered(frozenset(PAPERS))
     papers = dict(PAPERS) | {name: one.paper for name, one in installed.items()}
@@ -64,12 +62,15 @@ def library(ids: Sequence[str] = ()) -> tuple[Library, list[str]]:
 
 
 def paper_from(name: str, text: str) -> Paper:
-    """A paper by its id; a user's file by its name and text, wherever it is."""
+    """A paper by its id; a user's file by its name and text."""
     if name in PAPERS:
         return PAPERS[name]
     installed = registered(frozenset(PAPERS))
     if name in installed:
-        require(installed[name].text == text, f"this machine has another version of the package that registers {name}.")
+        require(
+            installed[name].text == text,
+            f"this machine has a different version of the package that registers {name}; install the same version.",
+        )
         return installed[name].paper
     return user_paper(name, text)
 
@@ -78,10 +79,10 @@ def select(
     ids: Sequence[str], settings: Mapping[str, Any] | None = None, only: str = "", papers: Mapping[str, Paper] = PAPERS
 ) -> list[Statement]:
     """The statements that these ids name: a paper, a statement, a prefix ("nonlinear-icl/fig2"), one reading of a
-    statement ("mamba-outliers/fig1a[exact,kappa=10]"). None: all.
+    statement ("mamba-outliers/fig1a[exact,kappa=10]"). Default: all.
 
-    Rules follow from `settings` (by paper id; default: the quick profile's). `only` keeps one group: what is in the
-    papers, their theorems or their figures, or what is beyond them.
+    Rules depend on `settings` (by paper id; default: the quick profile's). `only` keeps one group: the statements of
+    the papers, their theorems, their figures, or those beyond the papers.
     """
     settings = settings or {}
     every = [s for paper in papers.values() for s in paper.statements(settings.get(paper.id, default_settings(paper)))]
@@ -95,7 +96,7 @@ def select(
         return list(found.values())
     require(only in GROUPS, f"--only {only}: there is no such group of statements. {nearest(only, GROUPS)}")
     kept = [statement for statement in found.values() if only in groups_of(statement)]
-    require(bool(kept), f"--only {only}: none of {' '.join(ids)} is in this group.")
+    require(bool(kept), f"--only {only}: no statement of {' '.join(ids)} is in this group.")
     return kept
 
 
@@ -119,7 +120,7 @@ def _only_reading(statement: Statement, name: str) -> Statement:
 
 
 def default_settings(paper: Paper) -> Any:
-    """The settings of the quick profile; of the first one there is, where a user's file has others only."""
+    """The settings of the quick profile, or of the first profile if a user's file does not have it."""
     return paper.settings.get("quick", next(iter(paper.settings.values())))
 
 
@@ -129,7 +130,7 @@ def theorems(
     constant: float = 1.0,
     papers: Mapping[str, Paper] = PAPERS,
 ) -> list[Theorem]:
-    """The theorems that these ids name, with conditions and rates: a paper, a theorem, or a prefix. None: all.
+    """The theorems that these ids name, with conditions and rates: a paper, a theorem, or a prefix. Default: all.
 
     They are evaluated at `symbols` (by paper id; default: those of the quick profile), with this hidden constant.
     """
@@ -140,7 +141,7 @@ def theorems(
 
 
 def free_symbols(paper: Paper, profile: str) -> list[str]:
-    """What the theorems speak of and no setting fixes: ε, δ, the outliers of a test."""
+    """Symbols in the theorems that no setting fixes: ε, δ, the outliers of a test."""
     if paper.symbols is None:
         return []
     settings = paper.settings[profile]
@@ -167,7 +168,7 @@ def _choose(ids: Sequence[str], every: list[Named], what: str, papers: Mapping[s
 
 
 def _names(wanted: str, name: str) -> bool:
-    """An own id, or a prefix of it that does not end inside a number: fig1 names fig1a and fig1-hinge, not fig10."""
+    """Whether a prefix names this id without ending inside a number: fig1 names fig1a and fig1-hinge, not fig10."""
     rest = name.removeprefix(wanted)
     return (
         "/" in wanted

@@ -1,6 +1,6 @@
 """Losses, each with the mistake that the figures count.
 
-The theorems speak of a loss, the figures of a 0-1 error, and the two need not agree; so a `Loss` carries both.
+Theorems are about a loss, figures about a 0-1 error, and the two need not agree; so a `Loss` has both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iclab.prompts import Prompt
 
 
 def never(output: Array, prompt: Prompt) -> tuple[Bool[Array, ""], Bool[Array, ""]]:
-    """No answer is a mistake: that of a loss that only measures a distance."""
+    """No answer is a mistake, for a loss that only measures a distance."""
     return jnp.asarray(False), jnp.asarray(False)
 
 
@@ -33,18 +33,18 @@ class Loss:
 def _one_number(loss: str, output: Array) -> None:
     require(
         output.ndim == 0,
-        f"the loss {loss} wants one number from the model, which gives an array of shape {output.shape}.",
+        f"the loss {loss} needs one number from the model, which gives an array of shape {output.shape}.",
     )
 
 
 def _answers(loss: str, output: Array, prompt: Prompt) -> Float[Array, "answers out"]:
     """The world's answers, if the output is a vector like them."""
     if prompt.answers is None:
-        raise InputError(f"the loss {loss} chooses among answers, but the world offers none.")
+        raise InputError(f"the loss {loss} chooses among answers, but the world has none.")
     width = prompt.answers.shape[1]
     require(
         output.shape == (width,),
-        f"the loss {loss} wants a vector of {width} numbers; the model gives shape {output.shape}.",
+        f"the loss {loss} needs a vector of {width} numbers; the model gives an array of shape {output.shape}.",
     )
     return prompt.answers
 

@@ -1,7 +1,7 @@
-"""How much memory and arithmetic a program will take, from shapes alone: nothing is compiled or run.
+"""Estimate the memory and arithmetic of a program from shapes alone; nothing is compiled or run.
 
-The working set of one member is the largest sum of arrays alive at once in its traced program. Against what XLA
-reserved this was right within a factor of 1.4 for the built-in models; arguments and results are exact.
+The working set of one member is the largest sum of arrays alive at once in its traced program. For the built-in models
+this was within a factor of 1.4 of what XLA reserved; arguments and results are exact.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from jax.extend.core import Literal
 
 from iclab.devices import on_the_host
 
-SHARE = 0.35  # of a device's memory that one program may take: two of them are under way on a GPU
+SHARE = 0.35  # of a device's memory for one program; a GPU runs two at a time
 
 
 def crowded() -> bool:
-    """Whether compiled programs have taken half of the memory maps that Linux gives a process (65,530 as a rule): each
-    takes some hundreds, and when there are none left the compiler ends the process.
+    """Whether compiled programs use half of the memory maps that Linux gives a process (usually 65,530). Each program
+    takes some hundreds, and when none are left, the compiler ends the process.
     """
     try:
         most = int(Path("/proc/sys/vm/max_map_count").read_text())
@@ -51,7 +51,7 @@ def working_set(function: Callable[..., Any], *shapes: Any) -> int:
 def arithmetic(function: Callable[..., Any], *shapes: Any) -> float:
     """Floating-point operations of `function`; the body of a loop counts once, whatever the number of its rounds.
 
-    Counted as if for this machine's processor: on a GPU a limit on it let through what it refuses here.
+    Counted for this machine's processor; a count for a GPU let programs through that a limit should refuse.
     """
     with on_the_host():
         found = jax.jit(function).lower(*shapes).cost_analysis()
@@ -84,8 +84,8 @@ def _programs(values: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def seldom_collecting() -> Iterator[None]:
-    """Python looks for garbage less often: tracing makes very many objects that live on, and looking through them
-    again and again took a fifth of its time.
+    """Collect garbage less often: tracing makes very many lasting objects, and scanning them again and again took a
+    fifth of the time.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -98,9 +98,7 @@ def seldom_collecting() -> Iterator[None]:
 
 
 def room_on_device() -> int:
-    """Bytes that a program may take on one device: a share of all it has, so that the same machine always plans the
-    same.
-    """
+    """Bytes that a program may take on one device: a fixed share, so that a machine always makes the same plan."""
     device = jax.local_devices()[0]
     if device.platform != "cpu":
         found = device.memory_stats() or {}

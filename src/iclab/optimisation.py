@@ -1,7 +1,6 @@
 """How a member is trained: plain SGD on fresh batches, as in the papers' algorithms.
 
-Adam and AdamW, warm-up with cosine decay and bfloat16 gradients are there for deep models and never used unless a
-training asks for them.
+Adam and AdamW, warm-up with cosine decay and bfloat16 gradients are for deep models and off by default.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Training(eqx.Module):
 
 
 def optimiser_of(training: Training) -> optax.GradientTransformation:
-    """The optimiser that a training asks for."""
+    """The optimiser of a training."""
     schedule, size = training.schedule, training.step_size
     rate = size if schedule is None else lambda step: size * schedule(step)
     if training.optimiser == "adam":

@@ -1,8 +1,7 @@
-"""Figures for print: at the width of a column, with text that keeps its size there, and nothing on top of anything.
+"""Figures for print: at the width of a column, with readable text and without overlaps.
 
-A figure for the page is as wide as its panels want. Here the width is given, and panels go into as many rows as that
-takes; a legend that panels share stands below them; long titles are broken; ticks that would touch are thinned or
-turned.
+A figure for the page is as wide as its panels need. Here the width is given, and panels take as many rows as needed; a
+shared legend goes below them; long titles are broken; ticks that would touch are thinned or turned.
 """
 
 from __future__ import annotations
@@ -46,15 +45,13 @@ def printed(figure: Figure, width: float) -> Figure:
 
 
 def require_width(width: float) -> None:
-    """Refuse a width that no column has."""
+    """Refuse a width that is too small or too large for a page."""
     known = NARROWEST <= width <= WIDEST
     require(known, f"the width is {width:g} inches; it must lie between {NARROWEST:g} and {WIDEST:g}.")
 
 
 def _legend_below_all(figure: Figure, width: float) -> int:
-    """One legend below all panels in the place of theirs, where the same name is the same line in all of them and no
-    two names are; how many lines it takes.
-    """
+    """Replace the panels' legends by one below, if equal names mean equal lines; return how many lines it takes."""
     owners = [axis for axis in figure.axes if axis.get_legend() is not None]
     entries = [pair for axis in owners for pair in zip(*_entries(axis), strict=True)]
     looks = {(label, _look(handle)) for handle, label in entries}
@@ -72,7 +69,7 @@ def _legend_below_all(figure: Figure, width: float) -> int:
 
 
 def _look(handle: Artist) -> tuple[str, ...]:
-    """By what a line is known."""
+    """What identifies a line."""
     line = handle if isinstance(handle, Line2D) else None
     if line is None:
         return (type(handle).__name__, str(getattr(handle, "get_facecolor", lambda: "")()))
@@ -80,7 +77,7 @@ def _look(handle: Artist) -> tuple[str, ...]:
 
 
 def _legend_below(axis: Axes, width: float) -> int:
-    """Put a panel's own legend below it, where it hides nothing; how many lines it takes."""
+    """Put a panel's own legend below it, where it hides nothing; return how many lines it takes."""
     legend = axis.get_legend()
     if legend is None:
         return 0
@@ -97,7 +94,7 @@ def _legend_below(axis: Axes, width: float) -> int:
 
 
 def _entries(axis: Axes) -> tuple[list[Artist], list[str]]:
-    """What a legend names, with letters as mathematics."""
+    """The entries of a legend, with letters as mathematics."""
     legend = axis.get_legend()
     handles, labels = axis.get_legend_handles_labels()
     if legend is not None and len(labels) != len(legend.get_texts()):  # one that was made by hand
@@ -178,7 +175,7 @@ def _break(axis: Axes, width: float, height: float) -> None:
 
 
 def _without_touching(figure: Figure) -> bool:
-    """Thin or turn ticks that touch each other; whether anything was changed, so that it is laid out again."""
+    """Thin or turn ticks that touch each other; return whether anything changed and needs a new layout."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     changed = False
@@ -213,7 +210,7 @@ def _is_number(text: str) -> bool:
 
 
 def touching(figure: Figure) -> list[tuple[str, str]]:
-    """Pairs of texts of a finished figure that lie on top of each other, and texts that leave the figure."""
+    """Pairs of texts of a finished figure that overlap, and texts that leave the figure."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # legends and names find their places
     renderer = canvas.get_renderer()
@@ -226,7 +223,7 @@ def touching(figure: Figure) -> list[tuple[str, str]]:
 
 
 def _texts(figure: Figure) -> Sequence[Text]:
-    """What is written on a figure: titles, labels, ticks inside the axes, names, legends."""
+    """All texts of a figure: titles, labels, ticks inside the axes, names, legends."""
     found: list[Text] = [text for legend in figure.legends for text in legend.get_texts()]
     for axis in (axis for axis in figure.axes if axis.get_visible() and axis.axison):
         found += [*titles_of(axis), axis.xaxis.label, axis.yaxis.label, *axis.texts]

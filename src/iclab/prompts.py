@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class InColumns(eqx.Module):
-    """A prompt as a model reads it, token by token in dense columns."""
+    """A prompt as a model reads it: dense columns, one per token."""
 
     tokens: Float[Array, "tokens columns"]
 
@@ -76,8 +76,8 @@ class InAtoms(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Padding:
-    """Where the absent tokens of a world's prompts stand: anywhere, or all of them in front of those that are there;
-    and how many are absent `together`, as a key and its value are.
+    """The places of absent tokens in a world's prompts: anywhere, or all in front of the present ones; and how many are
+    absent `together`, as a key and its value are.
     """
 
     in_front: bool = False
@@ -167,12 +167,12 @@ def make_prompt(
     answers: Float[Array, "answers out"] | None = None,
     feature_columns: int | None = None,
 ) -> Prompt:
-    """A prompt from its tokens as rows, the query last, and the right answer: all that a world without a dictionary
-    needs.
+    """Make a prompt from its tokens (rows, the query last) and the right answer; a world without a dictionary needs no
+    more.
 
-    What else is known may be said for probes: the `label` that each context shows, the `pattern` of every token, which
-    contexts are `present` (all, unless told), the vectors among which the answer is chosen, and how many columns hold
-    the input (all but the last, unless told).
+    Probes may use further facts: the `label` that each context shows, the `pattern` of every token, which contexts are
+    `present` (default: all), the vectors among which the answer is chosen, and how many columns hold the input
+    (default: all but the last).
     """
     count, columns = tokens.shape
     shown = jnp.zeros(count - 1) if label is None else jnp.asarray(label, float)

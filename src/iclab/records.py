@@ -1,6 +1,6 @@
-"""Answers on record: what the paper profile answered on a GPU, condensed, one file per paper in data/full-size.
+"""Recorded answers: those of the paper profile on a GPU, condensed, one file per paper in data/full-size.
 
-`iclab diff DIR recorded` compares a run with them, `iclab referee recorded --paper PAPER` reports on a paper by them;
+`iclab diff DIR recorded` compares a run with them, `iclab referee recorded --paper PAPER` reports on them, and
 `benchmarks/recorded.py` writes them.
 """
 
@@ -14,30 +14,30 @@ from typing import Any
 
 from iclab.errors import nearest, require
 
-RECORDED = "recorded"  # what stands for these records where a command takes the folder of a run
+RECORDED = "recorded"  # names these records where a command takes the folder of a run
 PROFILE = "paper"  # with which they were made
 Record = dict[str, Any]
 
 
 def folder() -> Path:
-    """Where the records lie."""
+    """The folder of the records."""
     return Path(str(resources.files("iclab.data"))) / "full-size"
 
 
 def recorded_papers() -> list[str]:
-    """The papers of which there are records."""
+    """The papers with recorded answers."""
     return sorted(path.stem for path in folder().glob("*.json"))
 
 
 def recorded(paper: str) -> list[Record]:
-    """What is on record for a paper, statement by statement."""
+    """The recorded answers of a paper, statement by statement."""
     known = recorded_papers()
-    require(paper in known, f"nothing is on record for {paper!r}. {nearest(paper, known)}")
+    require(paper in known, f"no answers are recorded for {paper!r}. {nearest(paper, known)}")
     return list(json.loads((folder() / f"{paper}.json").read_text(encoding="utf-8")))
 
 
 def condensed(statement: Mapping[str, Any]) -> Record:
-    """What is kept of a statement's entry in claims.json: answers, rules, intervals; not the numbers per seed."""
+    """The recorded part of an entry in claims.json: answers, rules, intervals; not the numbers per seed."""
     kept = ("id", "source", "beyond", "answer", "words", "also_untrained")
     return {name: statement[name] for name in kept} | {"readings": [_reading(one) for one in statement["readings"]]}
 

@@ -1,4 +1,4 @@
-"""What a specification curve says of one statement: from the answers at all points to a line of words and a dataset."""
+"""The summary of a specification curve for one statement: from the answers at all points to one line and a dataset."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Robustness:
     """One statement over all points.
 
     `data` has the dimensions point and part: the measured value with its interval, the outcome, and the settings of
-    every point as coordinates. `share` is over the points of the sequence; `met` is over those of them at which the
-    theorem's hypotheses are met.
+    every point as coordinates. `share` is over the points of the sequence, `met` over those at which the theorem's
+    hypotheses are met.
     """
 
     id: str
@@ -95,12 +95,12 @@ class Robustness:
 
     @property
     def deciding(self) -> list[str]:
-        """The settings that decide, with the paper's letter where it has one."""
+        """The settings that decide, by the paper's letter if it has one."""
         return [self.letters.get(one.setting, one.setting) for one in self.influences if one.decides]
 
     @property
     def words(self) -> str:
-        """In one line."""
+        """The summary in one line."""
         others = [f"{answer} in {count}" for answer, count in self.answers.items() if answer != Answer.holds]
         also = f" ({', '.join(others)})" if others else ""
         return f"holds in {self.share}{also}{self._decided()}"
@@ -112,7 +112,7 @@ class Robustness:
         return "; no setting alone decides" if 0 < self.share.held < self.share.points else ""
 
     def summary(self) -> dict[str, Any]:
-        """As it stands in robustness.json: all but the data, and what it comes to in words."""
+        """The entry in robustness.json: everything but the data, and the summary in words."""
         own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "data"}
         plain = {name: _plain(value) for name, value in own.items()}
         return plain | {
@@ -124,7 +124,7 @@ class Robustness:
 
     @classmethod
     def opened(cls, summary: Mapping[str, Any], data: xr.Dataset) -> Robustness:
-        """From a summary and the data that belong to it."""
+        """The inverse of `summary`, with the data that belong to it."""
         change = summary["change"]
         return cls(
             **{name: summary[name] for name in ("id", "source", "statement", "letters", "plausible", "answers", "own")},

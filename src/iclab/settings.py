@@ -1,7 +1,6 @@
-"""Settings by name, also those inside others: `gpt2` of a paper is a dataclass of its own, `gpt2.depth` a field of
-that.
+"""Settings by name, including nested ones: `gpt2` of a paper is a dataclass, and `gpt2.depth` is a field of it.
 
-Whatever takes a name of a setting (`--set`, `--grid`, a manifest, a comparison of two runs) takes it in this form.
+`--set`, `--grid`, manifests and comparisons of runs all use these names.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from iclab.errors import InputError
 
 
 def is_group(value: Any) -> bool:
-    """Whether this value of a setting holds settings of its own."""
+    """Whether this value of a setting is a group of settings."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def names_of(settings: Any) -> list[str]:
-    """The names of all settings, in their order; those inside a group with its name and a point before theirs."""
+    """The names of all settings, in order; those inside a group begin with its name and a dot."""
     names = []
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
@@ -28,14 +27,14 @@ def names_of(settings: Any) -> list[str]:
 
 
 def value_of(settings: Any, name: str) -> Any:
-    """The value of a setting by its name, `gpt2.depth` too."""
+    """The value of a setting by its name, such as `steps` or `gpt2.depth`."""
     for part in name.split("."):
         settings = getattr(settings, part)
     return settings
 
 
 def replaced(settings: Any, values: Mapping[str, Any]) -> Any:
-    """The settings with other values by name. A group is made once with all of its own, as it checks them together."""
+    """The settings with other values, by name. A group is rebuilt once, as it checks its values together."""
     own: dict[str, Any] = {}
     groups: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -47,15 +46,15 @@ def replaced(settings: Any, values: Mapping[str, Any]) -> Any:
     for group, inside in groups.items():
         try:
             own[group] = replaced(getattr(settings, group), inside)
-        except InputError as error:  # a group does not know what it is called here
+        except InputError as error:  # a group does not know its own name
             raise InputError(f"{group}: {error}") from error
     return dataclasses.replace(settings, **own)
 
 
 def rebuilt(like: Any, values: Mapping[str, Any]) -> Any:
-    """The settings that `dataclasses.asdict` made these values from, of the classes that `like` has.
+    """The inverse of `dataclasses.asdict`, with the classes of `like`.
 
-    Names that it does not have are a `TypeError`.
+    Unknown names raise a `TypeError`.
     """
     groups = {field.name for field in dataclasses.fields(like) if is_group(getattr(like, field.name))}
     inner = {name: rebuilt(getattr(like, name), value) for name, value in values.items() if name in groups}
@@ -63,7 +62,7 @@ def rebuilt(like: Any, values: Mapping[str, Any]) -> Any:
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested values, as `dataclasses.asdict` makes them, by the names of `names_of`.
+    """The nested values of `dataclasses.asdict`, by the names of `names_of`.
 
     >>> flat({"steps": 20, "gpt2": {"depth": 3, "half": False}})
     {'steps': 20, 'gpt2.depth': 3, 'gpt2.half': False}

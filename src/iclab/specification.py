@@ -1,8 +1,8 @@
-"""A specification curve: one statement at many points of what its paper leaves open, and what they say together.
+"""A specification curve: one statement at many plausible settings that its paper leaves open, and the summary.
 
-Points are drawn by a low-discrepancy sequence over the settings that the paper does not print and over the statement's
-readings (Simonsohn, Simmons, Nelson: Specification curve analysis, Nature Human Behaviour 4, 2020). Beside them stand
-our own choice, and points that change one setting of it alone. What is asked of them:
+Points are drawn by a low-discrepancy sequence over the settings that the paper does not state and over the statement's
+readings (Simonsohn, Simmons, Nelson: Specification curve analysis, Nature Human Behaviour 4, 2020). Our own choice, and
+points that change one setting of it, are added. The curve answers:
 
 - the share of plausible settings in which the statement holds, with Wilson's interval
 - which setting decides: the share of the variance of "holds" that a setting alone explains, from the points at hand
@@ -11,8 +11,8 @@ our own choice, and points that change one setting of it alone. What is asked of
 - the smallest change of our own choice that gives another answer
 - for every hypothesis of its theorem: how far it is violated somewhere, and whether the statement holds there
 
-Settings that need a compiled program of their own (a width, a batch) are changed by blocks of points, as in a
-split-plot design; points of a block that answer alike count for less, in the interval and in the random orders.
+Settings that need a separate compiled program (a width, a batch) change by blocks of points, as in a split-plot design;
+points of a block with equal answers count for less, in the interval and in the random orders.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ def design(
     `readings` is the largest number of readings of a statement. `check` refuses what cannot be run: such points are
     left out, and the sequence goes on until there are enough. Settings that are `hard` to change do so by blocks.
     """
-    require(count >= 1, f"{count} points are too few; at least one is needed.")
-    require(bool(dimensions) or readings > 1, "nothing is left open: no setting to vary and no second reading.")
+    require(count >= 1, f"--points is {count}; it must be at least 1.")
+    require(
+        bool(dimensions) or readings > 1, "there is nothing to vary: the paper leaves no setting and no reading open."
+    )
     taken = {one.setting: value_of(settings, one.setting) for one in dimensions}
     own = _tied(dimensions, taken)
     found = [Point(0, own, 0, DEFAULT)]

@@ -1,9 +1,9 @@
-"""Statements: what a paper says and numbers, as data that a run can answer.
+"""Statements: the numbered claims of a paper, as data that a run can answer.
 
-A statement (a theorem, a figure's panel) has parts where its sentence has several. A part is an expression over results
-with one number per seed and a rule of a kind (`iclab.kinds`). What the paper leaves open, and what decides, is a
-reading: another label, variable or experiment in the expressions, or other settings at which the experiments run once
-more. Which settings the paper does not print is said once per paper (`iclab.unstated`).
+A statement (a theorem, a panel of a figure) has one part per claim in its sentence. A part is an expression over
+results with one number per seed, and a rule (`iclab.kinds`). If the paper leaves open something that decides the
+answer, the statement has readings: other labels, variables or experiments in the expressions, or other settings for the
+experiments. The settings that a paper does not state are listed once per paper (`iclab.unstated`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from iclab.kinds import Rule
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """One thing that a statement says. `statistic` has one number per seed, and a dimension of sizes where the rule has
-    one.
+    """One claim of a statement. `statistic` has one number per seed, and a dimension of sizes if the rule has one.
 
-    `bounds` is the statistic's possible range. `readings` names the readings that it belongs to, all if none. `found`
-    is what a statement of existence found, reported as `found_as` says ("L = {:.0%} of the neurons"). `unsettled` says
-    why the settings of this run cannot answer for the paper's ("d = 3000 gives another answer"): the part is then open
-    with that reason, whatever it measures, in the readings that `unsettled_in` names, in all if none.
+    `bounds` is the statistic's possible range. `readings` names the readings that it belongs to (default: all). `found`
+    is what a statement of existence found, reported in the form `found_as` ("L = {:.0%} of the neurons"). `unsettled`
+    says why the settings of this run cannot answer for the paper's ("d = 3000 gives another answer"): the part is then
+    open with that reason, whatever it measures, in the readings that `unsettled_in` names (default: all).
     """
 
     name: str
@@ -42,10 +41,10 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """One way to fill what the paper leaves open; `why` says why it is plausible.
+    """One way to fill in what the paper leaves open; `why` says why it is plausible.
 
-    Expressions are read at these labels (`at`), with other variables and experiments in the place of those they name;
-    with `changes` the experiments run at other settings.
+    Expressions are evaluated at the labels `at`, with some variables and experiments replaced; with `changes`, the
+    experiments run at other settings.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Reading:
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def place(self, experiment: str) -> str:
-        """Where the results of an experiment are found in this reading."""
+        """The name of an experiment's results in this reading."""
         name = self.experiments.get(experiment, experiment)
         return f"{name}@{self.name}" if self.changes else name
 
@@ -68,8 +67,8 @@ SIGNED = (-1.0, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class Printed:
-    """What the paper prints about a statement: a sentence of its own, formulas transcribed, left-out words as "...";
-    where it stands; and the numbers that it gives, by the names of the parts that measure them.
+    """The paper's own words about a statement (formulas transcribed, omissions as "..."), their place in the paper, and
+    its numbers, by the names of the parts that measure them.
     """
 
     words: str
@@ -79,14 +78,14 @@ class Printed:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A statement of a paper, or of ours beyond it.
+    """A statement of a paper, or our own beyond it.
 
-    `source` is its name in print, `words` what it says. `hypotheses` names the theorem whose conditions stand beside
-    the answer, the one of the statement's own name if none. `ours` are choices that only this statement depends on.
-    `afterwards` says what of its rule or statistic was chosen after a result had been seen, and why. `architecture` is
-    the reason why an untrained model may pass: then the statement is not about learning. `beyond`: the paper does not
-    ask this; it is counted apart. `printed` are the paper's own words and numbers, where it has any. `asked_of` is
-    the model that it is asked of instead of the paper's own; `unfit` says why it cannot be.
+    `source` is its name in the paper, `words` what it says. `hypotheses` names the theorem whose conditions are shown
+    beside the answer (default: the one with the statement's name). `ours` are choices that only this statement depends
+    on. `afterwards` says which part of its rule or statistic was chosen after seeing a result, and why. `architecture`
+    is the reason why an untrained model may pass: then the statement is not about learning. `beyond` means that the
+    paper does not ask this; it is counted separately. `printed` are the paper's own words and numbers, if any.
+    `asked_of` is the model that replaces the paper's own; `unfit` says why it cannot.
     """
 
     id: str
@@ -112,7 +111,7 @@ class Statement:
 
     @property
     def name(self) -> str:
-        """The part of the id behind the slash: the paper's number."""
+        """The part of the id after the slash: the name in the paper."""
         return self.id.partition("/")[2] or self.id
 
     @property
@@ -125,7 +124,7 @@ class Statement:
         return tuple(part for part in self.parts if not part.readings or reading.name in part.readings)
 
     def needs(self) -> tuple[str, ...]:
-        """The results that it reads: experiments, or "experiment@reading" where a reading has settings of its own."""
+        """The results that it reads: experiments, or "experiment@reading" if a reading has its own settings."""
         return tuple(dict.fromkeys(need for reading in self.readings for need in self.needs_of(reading)))
 
     def needs_of(self, reading: Reading) -> tuple[str, ...]:

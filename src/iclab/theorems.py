@@ -1,9 +1,9 @@
 """A theorem as data: conditions that hold or fail by a factor, and rates with their exponents.
 
-A paper's module has a frozen dataclass `Symbols`, the numbers its theorems speak of under the names of the settings,
-each with the paper's letter, and `theorems(symbols, constant)`. Every Ω, O, Θ, ≳, ≲ hides a constant; it is the
-parameter `constant`, the same one everywhere, 1 unless told otherwise: thresholds are `constant` times what stands in
-the brackets. Inequalities that the paper writes without such a sign get no constant.
+A paper's module has a frozen dataclass `Symbols`, the numbers in its theorems under the names of the settings, each
+with the paper's letter, and `theorems(symbols, constant)`. Every Ω, O, Θ, ≳, ≲ hides a constant: the parameter
+`constant`, the same everywhere and 1 by default. Thresholds are `constant` times the expression in the brackets.
+Inequalities that the paper writes without such a sign get no constant.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Condition:
 
     @property
     def factor(self) -> float:
-        """How many times over it holds: above 1 it does, 0.1 says that a factor 10 is missing."""
+        """The factor by which it holds: above 1 it does; 0.1 means that a factor of 10 is missing."""
         have, need = (self.value, self.threshold) if self.side in (">=", ">") else (self.threshold, self.value)
         if math.isnan(have) or math.isnan(need):
             return math.nan
@@ -88,7 +88,7 @@ class Rate:
 
 @dataclasses.dataclass(frozen=True)
 class Theorem:
-    """A numbered statement of a paper. `id` is made as the ids of the claims are, `source` is its name in print."""
+    """A theorem of a paper. `id` has the form of a statement's id, `source` is its name in the paper."""
 
     id: str
     source: str
@@ -117,9 +117,7 @@ class Theorem:
 
 @dataclasses.dataclass(frozen=True)
 class SymbolsBase:
-    """The numbers that a paper's theorems speak of. `DERIVED` names the properties that are symbols too, with their
-    letters.
-    """
+    """The numbers in a paper's theorems. `DERIVED` names properties that are symbols too, with their letters."""
 
     DERIVED: ClassVar[Mapping[str, str]] = {}
 
@@ -141,7 +139,7 @@ def shared(symbols: type[SymbolsBase], settings: Any) -> dict[str, Any]:
 
 
 def inverse(value: float) -> float:
-    """1/value, infinite at and below zero: a bound that is not there."""
+    """1/value, infinite at and below zero: no bound."""
     return 1.0 / value if value > 0 else math.inf
 
 
@@ -168,7 +166,7 @@ def rate(
     constant: float = 1.0,
     note: str = "",
 ) -> Rate:
-    """constant · factor(symbols) · Π symbol^power: the exponents that are shown are those that are computed with."""
+    """constant · factor(symbols) · Π symbol^power; the exponents shown are those used."""
     powers = dict(powers or {})
 
     def law(at: Any) -> float:

@@ -1,7 +1,7 @@
-"""Settings that a paper does not print, each with the values that are as plausible as the one that was taken.
+"""Settings that a paper does not state, each with other values that are as plausible as our choice.
 
-A specification curve (`iclab robust`) draws its points from these declarations, so they say how: a list of values, each
-as plausible as the others, or a range, evenly in the value or in its logarithm.
+A specification curve (`iclab robust`) draws its points from these declarations: a list of equally plausible values, or
+a range, uniform in the value or in its logarithm.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ class Between:
 
     def __post_init__(self) -> None:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
-        require(finite and self.low < self.high, f"{self.low:g} to {self.high:g} is no range of values.")
-        require(not self.log or self.low > 0, f"{self.low:g} to {self.high:g} has no logarithm.")
+        require(
+            finite and self.low < self.high,
+            f"{self.low:g} to {self.high:g} is not a range; the first number must be smaller, and both finite.",
+        )
+        require(
+            not self.log or self.low > 0, f"{self.low:g} to {self.high:g} is a logarithmic range; it must be positive."
+        )
 
     def value(self, share: float) -> float:
         """The value at a share of the range, rounded to what a person would write."""
@@ -37,7 +42,7 @@ class Between:
         return float(f"{math.exp(found) if self.log else found:.4g}")
 
     def share(self, value: float) -> float:
-        """The inverse of `value`; below 0 or above 1 outside of the range."""
+        """The inverse of `value`; below 0 or above 1 outside the range."""
         low, high = self._scaled(self.low), self._scaled(self.high)
         return (self._scaled(value) - low) / (high - low)
 
@@ -54,13 +59,13 @@ class Between:
 
 
 def shown(value: Any) -> str:
-    """The value of a setting as it is written."""
+    """The value of a setting as text."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Unstated:
-    """A setting that the paper does not print. `letter` is the paper's, `source` says why these values are plausible.
+    """A setting that the paper does not state. `letter` is the paper's, `source` says why these values are plausible.
 
     Settings named in `along` always take the same value as this one: they are one choice.
     """
@@ -72,14 +77,14 @@ class Unstated:
     along: tuple[str, ...] = ()
 
     def value(self, share: float, like: Any) -> Any:
-        """The plausible value at a share in [0, 1) of all; a whole number where the setting is one."""
+        """The plausible value at a share in [0, 1) of all; a whole number if the setting is one."""
         if isinstance(self.plausible, Between):
             found = self.plausible.value(share)
             return round(found) if isinstance(like, int) else found
         return self.plausible[min(int(share * len(self.plausible)), len(self.plausible) - 1)]
 
     def share(self, value: Any) -> float:
-        """Where a value stands among the plausible ones, from 0 to 1; NaN for one that a list does not have."""
+        """The place of a value among the plausible ones, from 0 to 1; NaN if it is not in a list."""
         if isinstance(self.plausible, Between):
             return self.plausible.share(float(value))
         if value not in self.plausible:

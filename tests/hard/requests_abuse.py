@@ -100,7 +100,7 @@ class Trial:
         if SECRET in answer or b"root:" in answer:
             self.category.bad("wrong", what, "a file outside of the run was given")
         elif answer and not re.match(
-            rb"HTTP/1\.[01] [1-5]|this address is not served$|<!DOCTYPE HTML>", answer
+            rb"HTTP/1\.[01] [1-5]|this server does not answer to that host name$|<!DOCTYPE HTML>", answer
         ):  # without a head, to HTTP/0.9
             self.category.bad("unclear", what, repr(answer[:200]))
         if b"Traceback" in answer:

@@ -15,7 +15,7 @@ KINDS = ("lost", "wrong", "traceback", "unclear")
 NOISE = re.compile(
     r"Traceback \(most recent call last\)|asyncio|distributed\.|StreamClosed|CommClosed|was never awaited"
 )
-UNKNOWN = "an error that iclab does not know"
+UNKNOWN = "iclab: unexpected error"
 
 
 @dataclasses.dataclass(frozen=True)

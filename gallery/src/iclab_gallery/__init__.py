@@ -1,1 +1,1 @@
-"""Papers of other groups, one file each; iclab finds them by the entry points of this distribution."""
+"""Papers of other groups, one file each; iclab finds them through the entry points of this distribution."""

@@ -1,20 +1,19 @@
 """The mechanistic basis of data dependence and abrupt learning in an in-context classification task (Reddy, ICLR 2024).
 
-N pairs of an item and its label, then an item whose label is asked for (arXiv 2312.03002). Items come from K classes
+A prompt has N pairs of an item and its label, then an item without one (arXiv 2312.03002). Items come from K classes
 with L labels, x = (μ_k + ε η)/√(1 + ε²); B items of the context share the query's class. A network can learn the labels
 of the classes (in weights) or read the label off the context (in context, by an induction head). The paper finds that
 bursts (B), many classes (K) and variation within classes (ε) favour the context, and that in-context learning comes
 abruptly, as an induction head forms whose nested logits are learned one after the other.
 
-The paper's network has two layers of attention and an MLP. Trained here is a reduced form in the spirit of its model of
-an induction head: three logits β, γ, ξ beside an MLP that sees the query only,
+The paper's network has two layers of attention and an MLP. We train a reduced form in the spirit of its model of an
+induction head: three logits β, γ, ξ and an MLP that sees only the query,
 
     c_j = Σ_{s<j} softmax_s(β [s = j-1]) x_s,  a_j = softmax_j(γ x_query · c_j),  F = ξ Σ_j a_j label_j + MLP(x_query).
 
-In context is measured with classes that training does not have, in weights with queries whose class is not shown.
-Left out: the full network, rank-frequency distributions, swapped labels; what the paper prints of sizes and step sizes
-could not be verified beyond N, K, L, B, ε being its parameters: all other sizes are ours. The whole text was not at
-hand; labels of figures and sections may be off.
+Learning in context is measured on classes that training does not have, learning in weights on queries whose class the
+context does not show. Left out: the full network, rank-frequency distributions, swapped labels. We did not have the
+full text: beyond its parameters N, K, L, B, ε, all sizes are ours, and labels of figures and sections may be wrong.
 """
 
 import dataclasses
@@ -47,7 +46,7 @@ VARIANTS = {  # by name: classes, burst, deviation over the usual one
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Sizes, and how it is trained."""
+    """Sizes and training."""
 
     dimension: int = 32
     items: int = 8
@@ -62,7 +61,7 @@ class Settings:
     records: int = 25
 
     def __post_init__(self):
-        """Refuse what has no meaning."""
+        """Refuse settings that make no sense."""
         ic.require_settings(self)
 
 
@@ -74,8 +73,8 @@ settings = {
 
 
 class Bursts(ic.BaseWorld):
-    """Items and labels by turns, then an item. `burst` items share the query's class; with 0 it need not be shown.
-    `novel`: classes that are drawn for this prompt alone.
+    """Items and labels in turn, then an item. `burst` items share the query's class; with 0 it need not be shown.
+    `novel` draws classes for each prompt alone.
     """
 
     means: jax.Array
@@ -125,7 +124,7 @@ class Network(eqx.Module):
     out: jax.Array
 
     def __call__(self, prompt):
-        """Scores of all labels; how much a label looks at its item, and what the query takes of each label."""
+        """Scores of all labels; the attention of a label on its item, and of the query on each label."""
         d, tokens = self.hidden.shape[0], jnp.where(prompt.present[:, None], prompt.tokens(), 0.0)
         x, labels, query = tokens[:-1:2, :d], tokens[1::2, d:], tokens[-1, :d]
         others = (jnp.cumsum(prompt.present)[:-1:2] - 1)[:, None]  # tokens before an item
@@ -161,7 +160,7 @@ def classes_of(s, seed):
 
 
 def recipe(s, variant, seed):
-    """SGD on fresh prompts, watched on new classes and on queries that the context does not help with."""
+    """SGD on fresh prompts, observed on new classes and on queries that the context does not help with."""
     classes, burst, factor = VARIANTS[variant]
     table = classes_of(s, seed)
 

@@ -1,4 +1,4 @@
-"""What the papers of this package can be held against exactly: closed forms, in NumPy and float64."""
+"""Closed forms to compare the papers of this package with, in NumPy and float64."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def start(dimension, seed):
 
 
 def flow(eigenvalues, length, start, time=1e4):
-    """Gradient flow on half of the risk, from c = start[0], W = start[1:], in float64: where it is at this time."""
+    """Gradient flow on half of the risk, from c = start[0], W = start[1:], in float64: its state at this time."""
     d = len(eigenvalues)
     covariance, second = np.diag(eigenvalues), np.diag(gamma(eigenvalues, length) * eigenvalues)
 
@@ -64,12 +64,12 @@ def urn_loss(seen, states, concentration):
 
 
 def expected_entropy(states, concentration):
-    """E H(p) for p ~ Dirichlet(α, ..., α): what `urn_loss` falls to."""
+    """E H(p) for p ~ Dirichlet(α, ..., α): the limit of `urn_loss`."""
     return float(digamma(states * concentration + 1) - digamma(concentration + 1))
 
 
 def in_weights_posterior(items, means, labels, deviation, count):
-    """P(label | item) by what the weights can know: classes are equally likely, items are (μ_k + ε η)/√(1 + ε²) with
+    """P(label | item) from what weights can learn: classes are equally likely, items are (μ_k + ε η)/√(1 + ε²) with
     η ~ N(0, I/D), and the context says nothing. Rows are items, columns the `count` labels.
     """
     variance = deviation**2 / ((1 + deviation**2) * means.shape[1])

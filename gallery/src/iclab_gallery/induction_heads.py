@@ -1,12 +1,12 @@
 """The evolution of statistical induction heads: in-context learning of Markov chains (Edelman et al., NeurIPS 2024).
 
-Every prompt is a walk on a chain of its own, whose k rows are drawn from Dirichlet(1, ..., 1); the model names the next
+Every prompt is a walk on its own chain, whose k rows are drawn from Dirichlet(1, ..., 1); the model names the next
 state (arXiv 2402.11004). Three strategies, in nats: *uniform* log k; *unigram* (n_j + 1)/(n + k), from how often each
 state occurred; *bigram* (n_ij + 1)/(n_i + k), from what followed the last state i, which is the Bayes-optimal answer
-but for what the first state says about the chain. What the paper finds: a Transformer with two layers of attention and
-nothing else passes from the first to the second and then, abruptly, to the third; layer 1 then looks at the token
-before, layer 2 at the tokens that follow a copy of the last one (a statistical induction head); and where unigrams are
-of no use, it gets there sooner.
+but for what the first state says about the chain. The paper finds: a Transformer with only two layers of attention
+passes from the first to the second and then, abruptly, to the third; layer 1 then looks at the token
+before, layer 2 at the tokens that follow a copy of the last one (a statistical induction head); and if unigrams are
+useless, it gets there sooner.
 
 The model has its products of matrices merged; e_t is one-hot, T the last place, a softmax over s <= t:
 
@@ -41,7 +41,7 @@ PRIORS = {"rows": Prior.rows, "doubly stochastic": Prior.doubly_stochastic}
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Sizes, and how it is trained."""
+    """Sizes and training."""
 
     states: int = 3
     length: int = 40
@@ -52,7 +52,7 @@ class Settings:
     records: int = 40
 
     def __post_init__(self):
-        """Refuse what has no meaning."""
+        """Refuse settings that make no sense."""
         ic.require_settings(self)
 
 
@@ -64,12 +64,12 @@ settings = {
 
 
 def attention(scores, seen):
-    """A softmax over what is seen; rows that see nothing (padding) stay finite."""
+    """A softmax over the seen tokens; rows that see nothing (padding) stay finite."""
     return jax.nn.softmax(jnp.where(seen, scores, jnp.finfo(jnp.float32).min))
 
 
 def relative(bias, count):
-    """r_{t-s} for every t and s of so many tokens."""
+    """r_{t-s} for every t and s of `count` tokens."""
     places = np.arange(count)
     return bias[np.clip(places[:, None] - places, 0, len(bias) - 1)]
 
@@ -161,7 +161,7 @@ def observe(model, member, key):
 
 
 def trained(lab, name, recipes):
-    """A training, looked at often."""
+    """A training, observed often."""
     shares = np.linspace(0, 1, lab.settings.records + 1) ** 1.5
     record_at = sorted({round(lab.settings.steps * share) for share in shares})
     found = lab.train(name, recipes, record_at, (observe,), ic.cross_entropy).history
@@ -175,7 +175,7 @@ def recipe(s, model, prior):
 
 
 def training(lab):
-    """The Transformer, trained on chains of either prior and looked at on the usual one."""
+    """The Transformer, trained on chains of either prior and observed on the usual one."""
     s = lab.settings
     own = {name: recipe(s, TransformerSettings(s.initial_scale), prior) for name, prior in PRIORS.items()}
     return trained(lab, "main", own).rename(setting="prior")

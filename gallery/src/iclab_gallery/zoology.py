@@ -44,7 +44,7 @@ FEW, SOME, MANY = 2, 8, 16  # pairs
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Sizes, and how it is trained."""
+    """Sizes and training."""
 
     widths: tuple = (4, 8, 32)
     pairs: tuple = (FEW, SOME, MANY)
@@ -56,7 +56,7 @@ class Settings:
     steps: int = 1000
 
     def __post_init__(self):
-        """Refuse what has no meaning."""
+        """Refuse settings that make no sense."""
         ic.require_settings(self)
 
 
@@ -68,7 +68,7 @@ settings = {
 
 
 class Mixer(eqx.Module):
-    """One mixer between two tables; only the weights of its kind are there."""
+    """One mixer between two tables, with only the weights of its kind."""
 
     tables: dict[str, jax.Array]
     read_out: jax.Array
@@ -103,7 +103,7 @@ def attend(model, found, present):
 
 def recur(model, found, present):
     """The state after the last token, read by the query: every pair with the product of the gates behind it."""
-    logs = jnp.where(present, jax.nn.log_sigmoid(found["gate"][:, 0] + 3.0), 0.0)  # it begins with long memory
+    logs = jnp.where(present, jax.nn.log_sigmoid(found["gate"][:, 0] + 3.0), 0.0)  # starts with a long memory
     taken = weights_at_end(Steps(shifted(found["key"]), logs), found["query"][-1])
     return taken @ found["value"], taken
 

@@ -1,8 +1,8 @@
-"""Everything that a paper needs, built in or in a user's own file, in one place.
+"""Everything that a paper (built in or in your own file) needs, in one place.
 
     from iclab.authoring import BaseWorld, Part, Recipe, Statement, Training, below, errors, measured, static
 
-What a file may define is listed in `iclab.authoring.module`; `iclab new` writes one that runs.
+`iclab.authoring.module` lists what a file may define; `iclab new` writes a working example.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from iclab.worlds import BaseWorld
 
 
 def static(default: Any) -> Any:
-    """A setting of a world or a model that decides a shape: a change of it is another compiled program."""
+    """A setting of a world or a model that decides a shape; changing it needs another compiled program."""
     return eqx.field(static=True, default=default)
 
 

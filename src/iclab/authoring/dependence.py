@@ -1,7 +1,7 @@
-"""What of a user's file its experiments depend on: the part that decides whether results may be used again.
+"""The part of a user's file that its experiments depend on; it decides whether results may be used again.
 
-A corrected statement, rule or figure changes what is said about results, not the results. So a run is identified by the
-file without what only judges and draws: by the settings and experiments, and all that they use.
+A corrected statement, rule or figure changes the judgement of results, not the results. So a run is identified by the
+file without the code that only judges and draws: by the settings, the experiments, and everything that they use.
 """
 
 from __future__ import annotations
@@ -10,13 +10,21 @@ import ast
 from collections.abc import Iterator
 
 COMPUTE = {"settings", "experiment", "experiments", "check", "lacking", "unit"}
-DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "__import__", "import_module"}  # names may be used unseen
+DYNAMIC = {
+    "globals",
+    "locals",
+    "vars",
+    "exec",
+    "eval",
+    "__import__",
+    "import_module",
+}  # names may be used without being visible
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def computing_part(text: str) -> str:
-    """The source of what experiments and settings use, without comments and docstrings of the file; all of it where
-    names may be used in ways that reading does not show.
+    """The source that experiments and settings use, without the file's comments and docstrings; the whole source if it
+    may use names in ways that cannot be read from it.
 
     >>> computing_part("n = 3\\nm = 4\\nsettings = n  # three\\nstatements = [m]")
     'n = 3\\nsettings = n'
@@ -37,7 +45,7 @@ def computing_part(text: str) -> str:
 
 
 def _used(node: ast.AST) -> Iterator[str]:
-    """All names that stand anywhere in a node; also those it defines, which may be changed later on."""
+    """All names anywhere in a node, including those it defines, which may be changed later."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name):
             yield inner.id
@@ -46,7 +54,7 @@ def _used(node: ast.AST) -> Iterator[str]:
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of the file gives a value."""
+    """The names to which a statement of the file assigns a value."""
     if isinstance(node, DEFINITIONS):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -59,7 +67,7 @@ def _defined(node: ast.stmt) -> Iterator[str]:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether a statement does more than to define names: such a one is always kept. So is `import *`."""
+    """Whether a statement does more than define names; if so, it is always kept. So is `import *`."""
     if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
         return True
     if isinstance(node, ast.Expr):

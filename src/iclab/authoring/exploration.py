@@ -1,8 +1,8 @@
 """What happens inside a model on a few prompts while it trains, for the page's mechanism explorer.
 
-A paper looks at the same few prompts at every record of a small training of its own: an observer (`watching`) runs its
-look on them, and `Exploration` is what the page then shows. Arrays have the axes switch (outliers off or on, say),
-member, moment, stage (of a reasoning), prompt and item (a token).
+A paper observes a few fixed prompts at every record of a small training: an observer (`watching`) applies its `look` to
+them, and the page shows the resulting `Exploration`. Arrays have the axes switch (outliers off or on, say), member,
+moment, stage (of a reasoning), prompt and item (a token).
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ PROMPTS = 4
 MOMENTS = 24
 AXES = ("switch", "member", "step", "stage", "prompt")
 
-MEAN = "mean"  # attention that does not choose: the same on every item that is there
+MEAN = "mean"  # uniform attention: the same on every present item
 
 Look = Callable[[Any, Prompt], Mapping[str, Array]]
 """`look(model, prompt)` -> named arrays, "attention@token" with its axes named."""
 
 
 def watching(look: Look) -> Observer:
-    """An observer that looks at the same prompts of every watched world: "name@switch@prompt@..." for what the look
-    names.
-    """
+    """Observe fixed prompts of every watched world; return "name@switch@prompt@..." for each name of `look`."""
 
     def observe(model: Any, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
         keys = jax.random.split(member_key("explorer", 0), PROMPTS)  # the same prompts for every member
@@ -56,28 +54,28 @@ def _named(name: str) -> str:
 
 
 def moments(steps: int) -> list[int]:
-    """Where a training is looked at: densely at first, where most happens."""
+    """The steps at which a training is observed: densely at first, where most happens."""
     return sorted({round(steps * (number / MOMENTS) ** 1.6) for number in range(MOMENTS + 1)})
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """Bars over the items of a prompt. `values` has the six axes; items of group "" are not there."""
+    """Bars over the items of a prompt. `values` has the six axes; items of group "" are absent."""
 
     title: str
     axis: str
-    items: str  # what the bars stand for: examples, tokens
+    items: str  # what the bars represent: examples, tokens
     order: Sequence[str]  # the groups
     values: np.ndarray
-    labels: np.ndarray  # switch × stage × prompt × item: what stands below a bar
-    groups: np.ndarray  # the same: which colour it has
+    labels: np.ndarray  # switch × stage × prompt × item: the text below a bar
+    groups: np.ndarray  # the same axes: the group of a bar, which decides its colour
 
 
 @dataclasses.dataclass(frozen=True)
 class Ablation:
-    """The same with something removed: `name` says what. `lines` and `said` replace those of the exploration; `panels`
-    says by number which panels change: to other values, to one number, to their `MEAN` over the items, or by the loss
-    of a group, which is named.
+    """The exploration with something removed; `name` says what. `lines` and `said` replace those of the exploration;
+    `panels` says by number which panels change: to other values, to one number, to their `MEAN` over the items, or by
+    removing the named group.
     """
 
     name: str
@@ -88,8 +86,8 @@ class Ablation:
 
 @dataclasses.dataclass(frozen=True)
 class Exploration:
-    """What the explorer of a paper shows. `lines` are numbers along training, `said` the answer in words; five axes
-    each.
+    """What the explorer of a paper shows. `lines` are numbers along training, `said` the answers in words, both on five
+    axes.
     """
 
     about: str
@@ -105,7 +103,7 @@ class Exploration:
 
 
 def arrange(values: xr.DataArray, *more: str) -> np.ndarray:
-    """An array of a training's history on the explorer's axes and `more`: settings × seeds are members."""
+    """An array of a training's history, on the explorer's axes and `more`; settings × seeds are the members."""
     values = values.stack(member=("setting", "seed"))
     for axis in AXES:
         if axis not in values.dims:
@@ -114,19 +112,19 @@ def arrange(values: xr.DataArray, *more: str) -> np.ndarray:
 
 
 def truth(values: xr.DataArray, *more: str) -> np.ndarray:
-    """What a prompt says itself, the same for every member and moment: switch × stage × prompt (× more)."""
+    """Properties of the prompts, the same for every member and moment: switch × stage × prompt (× more)."""
     return np.asarray(arrange(values, *more)[:, _sound(values), 0])
 
 
 def _sound(values: xr.DataArray) -> int:
-    """A member that did not diverge: the others have no numbers."""
+    """A member that did not diverge; diverged ones have no numbers."""
     found = np.isfinite(arrange(values, *[str(d) for d in values.dims if d not in (*AXES, "setting", "seed")]))
     whole = found.all(axis=tuple(axis for axis in range(found.ndim) if axis != 1))
     return int(np.argmax(whole))
 
 
 def members(history: xr.Dataset) -> list[str]:
-    """What the members are called."""
+    """The names of the members."""
     several = history.sizes["setting"] > 1
     return [
         f"{f'{setting}, ' if several else ''}seed {seed}"

@@ -1,4 +1,4 @@
-"""GPT-2 on a paper's prompts: the settings that papers have as their field `gpt2`, so that all ask the same deep model.
+"""GPT-2 on a paper's prompts. Papers have these settings as their field `gpt2`, so that all use the same deep model.
 
 All that a paper says of it is "the 3-layer 2-head real-world model GPT-2" (Section 5 of nonlinear-icl). Three layers,
 two heads and width 64 are the smallest model of Garg et al. (2022), on whose set-up the works it follows build. The
@@ -14,7 +14,6 @@ from iclab.errors import require, require_positive
 from iclab.models.gpt2 import GPT2Settings
 from iclab.optimisation import Cosine, Training
 
-TOPIC = "gpt2"
 FEWER_SEEDS = "Seeds went from six to four after the first runs, to save time; the rule is unchanged."
 
 
@@ -31,19 +30,19 @@ class GPT2Training:
     batch: int = 64
     steps: int = 700
     seeds: int = 4
-    prompts: int = 2_000  # fresh prompts per member where an error below 0.01 is claimed
-    trend_prompts: int = 500  # fresh prompts per member where a trend is claimed
+    prompts: int = 2_000  # fresh prompts per member if the claim is an error below 0.01
+    trend_prompts: int = 500  # fresh prompts per member if the claim is a trend
     half: bool = False  # gradients in bfloat16, for a GPU
 
     def __post_init__(self) -> None:
         sizes = ("step_size", "batch", "steps", "seeds", "prompts", "trend_prompts")
         require_positive(**{name: getattr(self, name) for name in sizes})
-        require(0 <= self.warmup < 1, f"warmup is {self.warmup}; it is a share of the steps, in [0, 1).")
+        require(0 <= self.warmup < 1, f"warmup is {self.warmup}; it must be a share of the steps, in [0, 1).")
         require(self.weight_decay >= 0, f"weight_decay is {self.weight_decay}; it must not be negative.")
-        self.model(1)  # refuses sizes that do not fit, with a sentence
+        self.model(1)  # refuses sizes that do not fit
 
     def model(self, positions: int) -> GPT2Settings:
-        """GPT-2 for prompts of so many tokens."""
+        """GPT-2 for prompts of up to this many tokens."""
         return GPT2Settings(depth=self.depth, heads=self.heads, width=self.width, positions=positions)
 
     def training(self) -> Training:
@@ -58,7 +57,7 @@ class GPT2Training:
         return sorted({*range(0, self.steps, max(1, self.steps // times)), self.steps})
 
     def unstated(self) -> tuple[str, ...]:
-        """What no paper says of its GPT-2, and what these settings say."""
+        """These settings in words; no paper states them."""
         half = ", gradients in bfloat16" if self.half else ""
         return (
             f"GPT-2: {self.depth} layers, {self.heads} heads, width {self.width}",

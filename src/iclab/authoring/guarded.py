@@ -1,7 +1,7 @@
-"""Code of a user's file, run so that what goes wrong in it is one sentence with the file and the line.
+"""Run code of a user's file so that an error in it becomes one sentence with the file and the line.
 
-The frames of the file itself are kept for below the sentence; those of iclab are left out. An exit inside a file is an
-error like any other: a run that ended half-way must not look as if it had succeeded.
+The file's own frames are printed below the sentence, those of iclab are left out. An exit inside a file is an error
+like any other: a run that ends half-way must not look successful.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _INSIDE: list[int] = []
 
 
 def _refuse_to_leave(status: int) -> None:
-    if os.getpid() != _INSIDE[0]:  # a child that was forked leaves as it likes
+    if os.getpid() != _INSIDE[0]:  # a forked child may exit
         LEAVE(status)
     raise _LeftError(f"os._exit({status})")
 
 
 @contextlib.contextmanager
 def guarded(file: str, what: str = "") -> Iterator[None]:
-    """Errors of this file's code as an `InputError` that says where; `what` says in which part of it."""
+    """Turn errors of this file's code into an `InputError` that names the line; `what` names the part of the file."""
     _INSIDE.append(os.getpid())
     os._exit = _refuse_to_leave  # type: ignore[assignment]
     try:
@@ -56,18 +56,18 @@ def guarded(file: str, what: str = "") -> Iterator[None]:
         raise found from error
     finally:
         _INSIDE.pop()
-        if not _INSIDE:  # other experiments may be under way
+        if not _INSIDE:  # other experiments may still run
             os._exit = LEAVE
 
 
 def frames_of(file: str, error: BaseException) -> str:
-    """The frames of this file, as a traceback prints them."""
+    """The frames of this file, formatted like a traceback."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return "".join(traceback.format_list(own[-SHOWN:])).rstrip()
 
 
 def guard(file: str, what: str, function: Callable[..., Any], kind: type | None = None) -> Callable[..., Any]:
-    """The function, guarded if it is of a user's file; `kind` is what it must return."""
+    """The function, guarded if it belongs to a user's file; it must return a `kind`."""
     if not file.endswith(".py"):
         return function
 
@@ -86,11 +86,11 @@ def guard(file: str, what: str, function: Callable[..., Any], kind: type | None 
 
 
 def is_text(given: Any) -> bool:
-    """Whether it is a text that can be written to a file: halves of surrogate pairs cannot."""
+    """Whether it is a text that can be written to a file; lone surrogates cannot."""
     return isinstance(given, str) and not SURROGATES.search(given)
 
 
 def require_name(file: str, what: str, name: Any) -> None:
-    """Names become names of files: words without slashes, not hidden, not empty, not too long."""
+    """Refuse names that cannot be file names: with slashes, hidden, empty or too long."""
     usable = is_text(name) and not UNSAFE.search(name) and len(name) <= 100
-    require(usable, f"{file}: {name!r} is no name for {what}; use a word of letters, digits, - and _.")
+    require(usable, f"{file}: {name!r} cannot be the name of {what}; use a word of letters, digits, - and _.")

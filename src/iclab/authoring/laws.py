@@ -1,8 +1,7 @@
-"""Power laws that theorems predict: an experiment, a part of a statement, a row of a table and a panel from one piece
-of data.
+"""Power laws that theorems predict: one description gives an experiment, a part, a row of a table and a panel.
 
-A law says: the time (or number of examples) needed grows like a power of a setting. What is needed is read off curves
-by a criterion that is part of the law; several criteria stand side by side in the table, the first one decides.
+A law says that the time (or the number of examples) needed grows like a power of a setting. The number needed is read
+off curves by a criterion that is part of the law. The table shows several criteria; the first one decides.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ TITLE = "Predicted exponents against measured ones, by every criterion; the firs
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """What is needed (`what`) is a power of a setting: `exponent` in `symbol`.
+    """The number needed (`what`) is a power of a setting: `exponent` in `symbol`.
 
-    `experiment` trains at the `values` of the `setting` and its results have them along `dim`; the criterion is applied
-    to `variable` along `along`. `coordinate` turns a value into what the law is a power of (1 - p_a, say). `side` and
+    `experiment` trains at the `values` of the `setting`, its results have them along `dim`; the criterion is applied to
+    `variable` along `along`. `coordinate` turns a value into the base of the power (1 - p_a, say). `side` and
     `towards` say what the paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts
-    the others. `rivals` are other exponents, by where they come from.
+    the others. `rivals` are other exponents, by their origin.
     """
 
     experiment: str
@@ -61,11 +60,13 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
-    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # labels chosen in the results: one kind of model
+    at: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict
+    )  # labels to select in the results, for example one kind of model
 
     @property
     def over(self) -> str:
-        """The dimension of the values: the experiment's name says it where `dim` does not."""
+        """The dimension of the values: `dim`, or else the experiment's name."""
         return self.dim or self.experiment.removeprefix("rate-")
 
     @property
@@ -74,7 +75,7 @@ class Law:
         return Scaling(self.over, self.exponent, self.symbol, self.side, self.towards, self.affine)
 
     def needed(self, criterion: Criterion | None = None) -> Expression:
-        """What was needed, by coordinate and seed; by the first criterion if none is given."""
+        """The number needed, by coordinate and seed; by the first criterion if none is given."""
         chosen = criterion or next(iter(self.criteria.values()))
         curves = measured(self.experiment, self.variable).sel(**self.at)
         return apply(passages, curves, self.over, self.along, chosen, self.coordinate)
@@ -90,9 +91,7 @@ class Law:
     def trained(
         self, recipe: Callable[[Any], Recipe], record_at: Callable[[Any], Sequence[int]], cost: float = 15
     ) -> Experiment:
-        """The experiment: `recipe(settings)` trained at every value of the setting, unwatched, recorded at
-        `record_at(settings)`.
-        """
+        """The experiment: train `recipe(settings)` at every value of the setting, recorded at `record_at(settings)`."""
 
         def run(lab: Lab) -> xr.Dataset:
             at = {value: dataclasses.replace(lab.settings, **{self.setting: value}) for value in self.values}
@@ -110,17 +109,17 @@ def passages(
     criterion: Criterion,
     coordinate: Callable[[np.ndarray], np.ndarray] | None,
 ) -> xr.DataArray:
-    """When curves meet a criterion, over what the law is a power of."""
-    curve = curve.isel({along: np.flatnonzero(curve[along].values > 0)})  # no training loss before the first step
+    """When curves meet a criterion, against the base of the power."""
+    curve = curve.isel(
+        {along: np.flatnonzero(curve[along].values > 0)}
+    )  # there is no training loss before the first step
     found = first_passage(curve, along, criterion)
     values = np.asarray(curve[dim].values, float)
     return found.assign_coords({dim: values if coordinate is None else coordinate(values)})
 
 
 def law_table(laws: Mapping[str, Law], results: Results) -> Table:
-    """Every law by every criterion: predicted and measured exponent, curvature, rivals, censoring, calibrated
-    prediction.
-    """
+    """Every law by every criterion: predicted and measured exponent, curvature, rivals, censoring, prediction."""
     rows = [
         _row(name, law, words, law.needed(criterion).evaluate(results))
         for name, law in laws.items()
@@ -148,7 +147,7 @@ def _share(data: xr.DataArray) -> str:
 
 
 def _calibrated(law: Law, data: xr.DataArray) -> str:
-    """The hidden constant from the easy settings, the factor by which the hardest held-out one is missed."""
+    """The factor by which the hardest held-out setting is missed, with the constant fitted on the easy ones."""
     coordinates, on = np.asarray(data[law.over].values, float), np.asarray(law.on, float)
     own = on if law.coordinate is None else law.coordinate(on)
     used = [value for value in coordinates if np.isclose(value, own).any()]
@@ -163,7 +162,7 @@ def _calibrated(law: Law, data: xr.DataArray) -> str:
 def geometric(last: int, first: int = 4, ratio: float = 1.08) -> list[int]:
     """Steps 0, first, ..., last, each about `ratio` times the one before: equal steps on a logarithmic axis.
 
-    The mean over a stretch dates a passage later by a fixed factor then, which no exponent sees.
+    A running mean then delays a passage by a fixed factor, which does not change an exponent.
     """
     steps = [0, min(first, last)]
     while steps[-1] < last:
@@ -172,14 +171,12 @@ def geometric(last: int, first: int = 4, ratio: float = 1.08) -> list[int]:
 
 
 def swept(history: xr.Dataset, dim: str, values: Sequence[Any]) -> xr.Dataset:
-    """A history whose settings are the values of one setting, in order: that dimension instead of "setting"."""
+    """A history whose settings are the values of one setting, in order; that dimension replaces "setting"."""
     return history.assign_coords(setting=list(values)).rename(setting=dim)
 
 
 def gridded(data: xr.Dataset, grid: Mapping[str, Sequence[Any]]) -> xr.Dataset:
-    """Results whose settings are the points of a grid, the last name varying fastest: its dimensions instead of
-    "setting".
-    """
+    """Results whose settings are the points of a grid, the last name fastest; its dimensions replace "setting"."""
     shape = tuple(len(values) for values in grid.values())
     variables = {}
     for name, values in data.data_vars.items():

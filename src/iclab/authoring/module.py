@@ -1,18 +1,17 @@
-"""A paper as a module writes it down: a user's file, a package, or a folder of `iclab.papers`. All are read by this
-code.
+"""Read a paper from a module: a user's file, a package, or a folder of `iclab.papers`.
 
 | name | what it is |
 |---|---|
 | settings | a frozen dataclass whose fields can be set and swept, or one for each profile by name |
 | experiment(lab), or experiments | a function that returns an xarray Dataset, or several by name |
 | statements | a sequence of statements, or a function of the settings that returns one |
-| figures, tables | functions of (results, settings) by name; a statement without a figure gets one of its parts |
+| figures, tables | functions of (results, settings) by name; a statement without a figure gets a default one |
 | symbols(settings), theorems(symbols, constant) | conditions and rates, for `iclab theory` and beside the answers |
-| printed | what the paper prints about its statements, word for word, by their names |
+| printed | the paper's own words about its statements, by their names |
 | unstated | what the paper leaves open: settings with plausible values, and sentences |
 | check(settings) | may refuse settings |
-| title, citation, equation | for the page; the first line of the docstring is the title unless told otherwise |
-| explore | `True`: the page looks into the first training; or a function, see `iclab.authoring.paper.Paper` |
+| title, citation, equation | for the page; the default title is the first line of the docstring |
+| explore | `True`: the page shows the first training in detail; or a function, see `iclab.authoring.paper.Paper` |
 | facets, lacking, unit | see `iclab.authoring.paper.Paper` |
 """
 
@@ -43,7 +42,7 @@ OPTIONAL = ("symbols", "check", "lacking", "unit", "equation", "explore", "citat
 
 
 def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
-    """The paper that a module defines, with this id; `where` is what messages call it."""
+    """The paper that a module defines, with this id; messages call the module `where`."""
     settings = _settings(where, getattr(module, "settings", None))
     experiments = _experiments(where, module)
     lines = (inspect.getdoc(module) or name).strip().splitlines()
@@ -56,7 +55,7 @@ def paper_of(name: str, where: str, module: types.ModuleType) -> Paper:
         given["explore"] = own_explorer.explore
     printed = getattr(module, "printed", {})
     usable = isinstance(printed, Mapping) and all(isinstance(one, Printed) for one in printed.values())
-    require(usable, f"{where}: `printed` must be what the paper prints, Printed(...), by the names of statements.")
+    require(usable, f"{where}: `printed` must map names of statements to Printed(...).")
     return Paper(
         **({"citation": f"From {where}."} | given),
         id=name,
@@ -78,16 +77,16 @@ def _settings(where: str, given: Any) -> dict[str, Any]:
         known = profile in PROFILES
         require(known, f"{where} has settings for the profile {profile!r}. {nearest(str(profile), PROFILES)}")
         usable = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
-        require(usable, f"{where} must define `settings`, an instance of a dataclass whose fields can be swept.")
+        require(usable, f"{where} must define `settings`, an instance of a frozen dataclass.")
         for name in names_of(settings):
             value = value_of(settings, name)
-            require(_plain(value), f"{where}: the setting {name} is {value!r}; settings are numbers, texts or tuples.")
-    require(bool(chosen), f"{where} must define `settings`, an instance of a dataclass whose fields can be swept.")
+            require(_plain(value), f"{where}: the setting {name} is {value!r}; it must be a number, a text or a tuple.")
+    require(bool(chosen), f"{where} must define `settings`, an instance of a frozen dataclass.")
     return chosen
 
 
 def _plain(value: Any) -> bool:
-    """What a manifest can hold: numbers that are some, texts, tuples of them."""
+    """Whether a manifest can hold it: finite numbers, texts, tuples of them."""
     if isinstance(value, tuple | list):
         return all(_plain(entry) for entry in value)
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
@@ -97,14 +96,13 @@ def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
     found: dict[str, Any]
     several, single = getattr(module, "experiments", None), getattr(module, "experiment", None)
     by_name = several is None or isinstance(several, Mapping)
-    require(by_name, f"{where}: `experiments` must be functions of (lab) by name, not a {type(several).__name__}.")
+    require(by_name, f"{where}: `experiments` must map names to functions of (lab); it is a {type(several).__name__}.")
     found = {"experiment": single} if several is None else dict(several)
     for name, run in found.items():
         require(
             callable(run) or isinstance(run, Experiment),
-            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or "
-            "`experiments`, several "
-            "of them by name).",
+            f"{where} must define `experiment(lab)`, a function that returns an xarray Dataset (or `experiments`, a "
+            "dict of several).",
         )
         require_name(where, "an experiment", name)
     given = {name: run if isinstance(run, Experiment) else Experiment(run) for name, run in found.items()}
@@ -115,12 +113,12 @@ def _experiments(where: str, module: types.ModuleType) -> dict[str, Experiment]:
 
 
 def _drawers(where: str, module: types.ModuleType, names: str, kind: type) -> dict[str, Callable[..., Any]]:
-    """Figures or tables: functions by name that return one."""
+    """Figures or tables: functions by name, each of which returns one."""
     found = getattr(module, names, {})
-    require(isinstance(found, Mapping), f"{where}: `{names}` must be functions of (results, settings) by name.")
+    require(isinstance(found, Mapping), f"{where}: `{names}` must map names to functions of (results, settings).")
     for name, draw in found.items():
         require_name(where, f"one of the {names}", name)
-        require(callable(draw), f"{where}: {name!r} of `{names}` is no function of (results, settings).")
+        require(callable(draw), f"{where}: {name!r} in `{names}` is not a function of (results, settings).")
     return {name: guard(where, f"{name!r} of {names}", draw, kind) for name, draw in found.items()}
 
 
@@ -148,7 +146,7 @@ def _statements(
     def statements(settings: Any) -> tuple[Statement, ...]:
         try:
             hash(settings)
-        except TypeError:  # settings of a user's that hold a list
+        except TypeError:  # a user's settings may hold a list
             return made(settings)
         return remembered(settings)
 
@@ -156,21 +154,23 @@ def _statements(
 
 
 def _printed(statement: Statement, printed: Mapping[str, Printed]) -> Printed | None:
-    """What the paper prints about a statement; of a model that is not the paper's it prints nothing."""
+    """The paper's own words about a statement; None for a model that is not the paper's."""
     return statement.printed or (None if statement.asked_of else printed.get(statement.name))
 
 
 def _completed(name: str, where: str, statement: Statement, experiments: Mapping[str, Experiment]) -> Statement:
-    """The statement under the id of the paper; what it names and is not there is said before anything is trained."""
-    require(isinstance(statement.id, str), f"{where}: {statement.id!r} is no name for a statement; use one word.")
+    """The statement under the id of the paper. Names that do not exist are refused before anything is trained."""
+    require(
+        isinstance(statement.id, str), f"{where}: {statement.id!r} cannot be the name of a statement; use one word."
+    )
     own = statement.id.removeprefix(f"{name}/")
     require_name(where, "a statement", own)
     plain = not set(own) & set("/[] ")
-    require(plain, f"{where}: {statement.id!r} is no name for a statement; use one word.")
+    require(plain, f"{where}: {statement.id!r} cannot be the name of a statement; use one word.")
     for text in (statement.words, statement.source):
-        require(is_text(text), f"{where}: {text!r} is no text that the statement {own} could be told in.")
-    require(isinstance(statement.parts, Sequence), f"{where}: `parts` of {own} must be a list of parts: (part,).")
-    require(bool(statement.parts), f"{where}: the statement {own} has no part; nothing could be measured.")
+        require(is_text(text), f"{where}: {text!r} in the statement {own} is not a printable text.")
+    require(isinstance(statement.parts, Sequence), f"{where}: `parts` of {own} must be a tuple of parts: (part,).")
+    require(bool(statement.parts), f"{where}: the statement {own} has no parts; give at least one Part.")
     for part in statement.parts:
         _require_part(where, own, part)
     for one in statement.readings:
@@ -180,7 +180,8 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
     require(len(set(names)) == len(names) > 0, f"{where}: two readings of {own} have the same name, or it has none.")
     for reading in names:
         require(
-            not set(reading) & set("/[]@ "), f"{where}: {reading!r} is no name for a reading of {own}; use one word."
+            not set(reading) & set("/[]@ "),
+            f"{where}: {reading!r} cannot be the name of a reading of {own}; use one word.",
         )
         asked = [part.name for part in statement.parts if not part.readings or reading in part.readings]
         require(bool(asked), f"{where}: no part of {own} belongs to the reading {reading!r}.")
@@ -188,29 +189,29 @@ def _completed(name: str, where: str, statement: Statement, experiments: Mapping
     for part in statement.parts:
         if part.readings and not set(part.readings) & set(names):
             raise InputError(
-                f"{where}: the part {part.name!r} of {own} belongs to the readings {', '.join(part.readings)}, which "
-                f"are none of its own. {nearest(', '.join(part.readings), names)}"
+                f"{where}: the part {part.name!r} of {own} names the readings {', '.join(part.readings)}, but {own} "
+                f"has none of them. {nearest(', '.join(part.readings), names)}"
             )
     for need in (need.partition("@")[0] for need in statement.needs()):
         if need not in experiments:
-            raise InputError(f"{where}: the statement {own} needs {need!r}. {nearest(need, experiments)}")
+            raise InputError(f"{where}: {own} needs {need!r}, which is not an experiment. {nearest(need, experiments)}")
     return dataclasses.replace(statement, id=f"{name}/{own}", source=statement.source or "own statement")
 
 
 def _require_part(where: str, own: str, part: Any) -> None:
-    """A part is a name, an expression over results, and a rule with numbers."""
+    """Refuse a part unless it has a name, an expression over results, and a rule with numbers."""
     require(isinstance(part, Part), f"{where}: a part of {own} is a {type(part).__name__}, not a Part.")
     named = f"{where}: the part {part.name!r} of {own}"
     require(is_text(part.name) and part.name, f"{named} has no name.")
     measured = isinstance(part.statistic, Expression)
     require(measured, f"{named} has no statistic: it is a {type(part.statistic).__name__}, not measured(...).")
     ruled = isinstance(part.rule, Rule)
-    require(ruled, f"{named} has no rule: {part.rule!r} is none of below(...), above(...), larger(...) and the like.")
+    require(ruled, f"{named} has no rule: {part.rule!r} is not below(...), above(...), larger(...) or the like.")
     try:
         known = not any(math.isnan(float(end)) for end in (part.rule.low, part.rule.high, *part.bounds))
     except (TypeError, ValueError):
         known = False
-    require(known, f"{named}: its rule or its bounds are no numbers.")
+    require(known, f"{named}: its rule or its bounds are not numbers.")
 
 
 def _theorems(name: str, given: Callable[[Any, float], Sequence[Theorem]]) -> Callable[[Any, float], Sequence[Theorem]]:

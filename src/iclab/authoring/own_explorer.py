@@ -1,8 +1,8 @@
-"""An explorer for a paper that writes none: `explore = True` in its file is enough.
+"""A default explorer: `explore = True` in the file of a paper is enough.
 
-Its first experiment is run until it trains; that training is done once more, with a few seeds, and looked into on the
-same few prompts. Whatever the model's trace has one number per example of is shown as bars, and the output along
-training, with its answer where the task has two labels. A trace that has no such number is shown by its output alone.
+It runs the first experiment until it trains, repeats that training with a few seeds, and observes it on a few fixed
+prompts. Every entry of the model's trace with one number per example is shown as bars. The output is shown along
+training, with the answer if the task has two labels. A trace without such an entry is shown by its output alone.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from iclab.errors import require
 from iclab.experiments import Lab, Recipe
 from iclab.prompts import Prompt
 
-ABOUT = "What the model has inside for every example of a prompt, and its answer, along training."
-SEEN = "inside_"  # begins the names of what the trace has
+ABOUT = "The inside of the model for every example of a prompt, and its answer, along training."
+SEEN = "inside_"  # prefix of the names of entries of the trace
 
 
 class _Looked(Exception):
-    """The training has been looked into; the experiment need not go on."""
+    """The training has been observed; the experiment can stop."""
 
 
 class _LookingLab:
-    """A bench that looks into the first training that it is asked for, and stops there."""
+    """A bench that observes the first training and stops there."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -56,7 +56,7 @@ class _LookingLab:
         *arguments: Any,
         **named: Any,
     ) -> None:
-        """The same training, watched on prompts of its own world."""
+        """The same training, observed on prompts of its own world."""
         several = {"standard": recipes} if isinstance(recipes, Recipe) else recipes
         watched = {setting: _watched(recipe) for setting, recipe in several.items()}
         last = record_at if isinstance(record_at, int) else max(record_at)
@@ -74,7 +74,7 @@ def _watched(recipe: Recipe | Callable[[int], Recipe]) -> Callable[[int], Recipe
 
 
 def look(model: Any, prompt: Prompt) -> dict[str, Array]:
-    """The output and its target as numbers, the examples, and what the trace has one number per example of."""
+    """The output and its target as numbers, the examples, and entries of the trace with one number per example."""
     output, trace = model(prompt)
     inside = {name: _per_example(value, prompt) for name, value in _fields(trace).items()}
     return {f"{SEEN}{name}@token": value for name, value in inside.items() if value is not None} | {
@@ -95,7 +95,7 @@ def _fields(trace: Any) -> dict[str, Any]:
 
 
 def _per_example(value: Any, prompt: Prompt) -> Array | None:
-    """An array with one number per example: of a stack the first layer; without the query, where it is there too."""
+    """An array with one number per example: the first layer of a stack, without the query."""
     count = prompt.label.shape[0] - 1
     if not hasattr(value, "ndim") or value.ndim not in (1, 2) or value.shape[-1] not in (count, count + 1):
         return None
@@ -110,11 +110,12 @@ def experiment(run: Callable[[Lab], xr.Dataset]) -> Callable[[Lab], xr.Dataset]:
         bench: Any = _LookingLab(lab)
         try:
             run(bench)
-        except Exception:  # what stops the experiment may have been taken for a mistake in the file
+        except Exception:  # the file may have caught the signal that stops the experiment
             if bench.history is None:
                 raise
         require(
-            bench.history is not None, "explore = True: the first experiment trains nothing that could be looked into."
+            bench.history is not None,
+            "explore = True: the first experiment trains nothing, so there is nothing to explore.",
         )
         return bench.history
 

@@ -1,4 +1,4 @@
-"""What a paper consists of: settings per profile, experiments, statements and figures."""
+"""A paper: settings per profile, experiments, statements and figures."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from iclab.unstated import Unstated
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """How much is run. `answers` is False where the sizes are too small to say anything (smoke); a `sparing` profile
-    adds seeds up to its number only where the answer is open with fewer.
+    """How much to run. `answers` is False if the sizes are too small to say anything (smoke); a `sparing` profile adds
+    seeds, up to its number, only while the answer is open.
     """
 
     name: str
@@ -44,7 +44,7 @@ PROFILES = {
 class Experiment:
     """A function of a lab that returns a dataset. `cost` is its rough share of the time, for the estimate of time left.
 
-    `about` is what it does, in a line; the first line of the function's docstring if none is given.
+    `about` says in one line what it does; the default is the first line of the function's docstring.
     """
 
     run: Callable[[Lab], xr.Dataset]
@@ -53,7 +53,7 @@ class Experiment:
 
     @property
     def words(self) -> str:
-        """What it does, in a line."""
+        """What it does, in one line."""
         lines = (self.run.__doc__ or "").strip().splitlines()
         return self.about or (lines[0] if lines else "")
 
@@ -63,20 +63,19 @@ class Paper:
     """One paper, as `iclab.authoring.module` reads it. `settings[profile]` is a frozen dataclass whose fields `--set`
     changes.
 
-    `symbols(settings)` are the numbers that the theorems speak of, `theorems(symbols, constant)` their conditions and
-    rates; a paper without theorems has neither. `unstated` are the settings that the paper does not print, with
-    plausible values, and in plain words what is no setting.
+    `symbols(settings)` are the numbers in the theorems, `theorems(symbols, constant)` their conditions and rates; a
+    paper without theorems has neither. `unstated` are the settings that the paper does not state, with plausible
+    values, and sentences on other open choices.
 
     `equation` is the model, in LaTeX. `explore(history, settings)` is what the page's explorer shows of the experiment
-    "explorer", which no statement needs and which runs with a few seeds where the whole paper is asked for.
+    "explorer". No statement needs that experiment; it runs with a few seeds if the whole paper is reproduced.
 
-    `check(settings)` may refuse settings before anything is run or written, where building them takes more than a
-    moment. `lacking(settings)` says in a sentence what is not installed that they need; nothing, as a rule.
+    `check(settings)` may refuse settings before anything is run or written, if building them takes more than a moment.
+    `lacking(settings)` says in a sentence which required package is not installed; usually it is empty.
 
-    `facets` says what the words of its readings' names are called in a sentence: "kappa=10" is "outliers of size 10".
+    `facets` gives the words of its readings' names in a sentence: "kappa=10" is "outliers of size 10".
 
-    `unit` is what intervals are over: training seeds, or prompts where one given model is asked, which then run but
-    once.
+    `unit` is what intervals are taken over: training seeds, or prompts for a given model, whose experiments run once.
     """
 
     id: str
@@ -106,7 +105,7 @@ class Paper:
 
 
 def variants(statements: Sequence[Statement]) -> dict[str, Reading]:
-    """The readings that run experiments at settings of their own, by name."""
+    """The readings with their own settings, by name."""
     found: dict[str, Reading] = {}
     for statement in statements:
         for reading in statement.readings:
@@ -114,6 +113,6 @@ def variants(statements: Sequence[Statement]) -> dict[str, Reading]:
                 same = found.setdefault(reading.name, reading)
                 require(
                     same.changes == reading.changes,
-                    f"{statement.id}: another reading with other settings is called {reading.name!r}, too.",
+                    f"{statement.id}: two readings with different settings are called {reading.name!r}.",
                 )
     return found

@@ -1,11 +1,11 @@
-"""Figures as data: panels of curves, of seeds, of power laws. And the figure of a statement that has none of its own.
+"""Figures as data: panels of curves, of seeds, of power laws; and the default figure of a statement.
 
     def fig3a(results, settings):
         error = measured("sums", "error").sel(setting="standard")
         return picture(results, Lines("3(A) 0-1 error", error, "total", x="S₁", rules={"0.01": 0.01}))
 
-A panel whose results are not there (a run of one statement alone) is left out. Labels of axes are attributes of the
-data (`labelled`) unless a panel says otherwise.
+A panel without results (in a run of one statement, say) is left out. Labels of axes are attributes of the data
+(`labelled`) unless the panel sets them.
 """
 
 from __future__ import annotations
@@ -32,20 +32,24 @@ from iclab.statistics.fits import fit_exponent, fittable
 
 LABEL = "long_name"
 COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
-MOST_COLUMNS, MOST_FLAT, TITLE = 3, 4, 46  # of a default figure: panels in a row, ticks side by side, signs of a title
+MOST_COLUMNS, MOST_FLAT, TITLE = (
+    3,
+    4,
+    46,
+)  # of a default figure: panels per row, ticks side by side, characters of a title
 MOST_TICKS = 6
 Data = Expression | Mapping[str, Expression]
 
 
 def labelled(data: xr.Dataset, **labels: str) -> xr.Dataset:
-    """The results with labels for their variables and coordinates; figures and tables write them."""
+    """The results with labels for their variables and coordinates, which figures and tables show."""
     for name, label in labels.items():
         data[name].attrs[LABEL] = label
     return data
 
 
 def label_of(data: xr.DataArray, name: str | None = None) -> str:
-    """What an axis is called: the label of the data, or their name in words."""
+    """The label of an axis: that of the data, or their name in words."""
     own = data if name is None else data[name]
     plain = str(own.name or "")
     return str(own.attrs.get(LABEL) or COMMON.get(plain, plain.replace("_", " ")))
@@ -69,10 +73,10 @@ class Panel(Protocol):
 def picture(
     results: Results, *shown: Panel, width: float = 4.2, height: float = 3.1, columns: int | None = None
 ) -> Figure:
-    """A figure of those of these panels whose results are there, in rows of `columns` (one row if not given)."""
+    """A figure of the panels that have results, in rows of `columns` (default: one row)."""
     there = [panel for panel in shown if panel.needs() <= set(results)]
-    if not there:  # one reading of a statement was asked for, and the figure shows others
-        figure, axes = panels(1, ("No result that this figure shows was asked for",), width=width, height=height)
+    if not there:  # only one reading of a statement ran, and the figure shows others
+        figure, axes = panels(1, ("This run has no results for this figure",), width=width, height=height)
         axes[0].set_axis_off()
         return figure
     figure, axes = panels(
@@ -85,7 +89,7 @@ def picture(
 
 
 def _share_legend(axes: Sequence[Axes]) -> None:
-    """Panels that all name the same things share the first one's legend."""
+    """If all panels have the same legend, show only the first."""
     legends = [legend for axis in axes if (legend := axis.get_legend()) is not None]
     if len(legends) == len(axes) and len({tuple(text.get_text() for text in one.get_texts()) for one in legends}) == 1:
         for legend in legends[1:]:
@@ -97,9 +101,8 @@ class Lines:
     """Means over seeds with their intervals against the coordinate `along`.
 
     `data` is one expression, several by name, or one with a dimension `by` whose labels are the lines ("{}" in `label`
-    is the label's place). `rules` are horizontal lines and `marks` vertical ones, by what is written beside them.
-    `seeds` adds every seed as a thin line. `dashed` names the lines that are dashed; `log` the axes that are
-    logarithmic ("x", "y", "xy").
+    stands for the label). `rules` are horizontal lines and `marks` vertical ones, by the text beside them. `seeds` adds
+    every seed as a thin line. `dashed` names the dashed lines, `log` the logarithmic axes ("x", "y", "xy").
     """
 
     title: str
@@ -124,7 +127,7 @@ class Lines:
         return _needs(self.data)
 
     def draw(self, axis: Axes, results: Results) -> None:
-        """Draw the lines, then what they are held against."""
+        """Draw the lines, then the rules and marks."""
         found = self._lines(results)
         for number, (name, values) in enumerate(found.items()):
             colour = self.colours[number] if self.colours else number
@@ -189,7 +192,7 @@ class Dots:
 class Power:
     """Numbers against a size, log-log: a point per seed, the fitted line and the predicted slope through its middle.
 
-    Seeds that never got there are triangles at the end of the run.
+    Seeds that never reached the criterion are triangles at the end of the run.
     """
 
     title: str
@@ -202,7 +205,7 @@ class Power:
         return set(self.data.needs)
 
     def draw(self, axis: Axes, results: Results) -> None:
-        """Draw what the results say."""
+        """Draw the results."""
         self.show(axis, self.data.evaluate(results))
 
     def show(self, axis: Axes, data: xr.DataArray) -> None:
@@ -261,7 +264,7 @@ class Custom:
 
 
 class _Plain(LogFormatter):
-    """The ticks that a logarithmic axis names, as plain numbers and not as powers of ten."""
+    """The labels of a logarithmic axis as plain numbers, not as powers of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return f"{x:g}" if super().__call__(x, pos) else ""
@@ -279,8 +282,8 @@ def dots(axis: Axes, place: float, values: np.ndarray, colour: int = 0) -> None:
 
 
 def statement_figure(statement: Statement, results: Results, control: Results | None = None) -> Figure:
-    """Every part of a statement with its rule: seeds beside untrained models in every reading that asks it, or numbers
-    against a size, a panel per reading.
+    """The default figure: every part of a statement with its rule. It shows seeds beside untrained models in every
+    reading of the part, or numbers against a size, with a panel per reading.
     """
     several = len(statement.readings) > 1
     shown: list[tuple[Part, tuple[Reading, ...]]] = []

@@ -1,9 +1,9 @@
 """Another model in a paper's world: `--model gated-delta`, or `--model my.py:Settings` from a file.
 
-A paper whose world fits has a setting `model` with the paper's own as its default, so that another one is part of what
-a run is, like any other setting. Its statements are then asked of that model: they are beyond the paper, say so, and
-are compared with nothing on record. A file is remembered by its text: the setting ends in a digest of it, so that a run
-is never continued with another text, and a worker elsewhere is given the text and needs no file.
+A paper whose world allows it has a setting `model`; its default is the paper's own model. Another model identifies a
+run like any other setting. The statements about it are marked as beyond the paper and are not compared with recorded
+answers. The setting ends in a digest of the file, so a run is never continued with a changed file. Workers get the text
+of the file and need no copy.
 """
 
 from __future__ import annotations
@@ -29,39 +29,42 @@ from iclab.models.zoo import MIXERS
 from iclab.probes.gates import Weighing
 from iclab.statements import Part, Reading, Statement
 
-SETTING = "model"  # what the setting is called in every paper that has one
+SETTING = "model"  # the name of the setting in every paper that has it
 IN_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(@(?P<digest>[0-9a-f]{12}))?")
-_TEXTS: dict[str, str] = {}  # of files by their digest: what was read once stays what it is
+_TEXTS: dict[str, str] = {}  # of files, by digest; a file is read once
 
 
 def require_model(name: str) -> None:
-    """Refuse what is neither a mixer nor a class in a file. Nothing is read or executed: a folder may say anything."""
+    """Refuse a name that is neither a mixer nor a class in a file. Reads and executes nothing."""
     known = name in MIXERS or IN_FILE.fullmatch(name) is not None
     require(
         known,
-        f"model is {name!r}; it is a mixer's name, or a class in a file (my.py:Settings). {nearest(name, MIXERS)}",
+        f"model is {name!r}; give the name of a mixer, or a class in a file (my.py:Settings). {nearest(name, MIXERS)}",
     )
 
 
 def pinned(name: str) -> str:
-    """The name with the digest of the file it means; the file's text is remembered."""
+    """The name with the digest of its file; remembers the text of the file."""
     found = IN_FILE.fullmatch(name)
     if found is None or found["digest"] in _TEXTS:
         return name
     _, text = read_file(found["path"])
     own = hashlib.sha256(text.encode()).hexdigest()[:12]
-    require(found["digest"] in (None, own), f"{found['path']} has changed since; this was another text.")
+    require(
+        found["digest"] in (None, own),
+        f"{found['path']} has changed since this run began; restore it, or start a new run.",
+    )
     _TEXTS[own] = text
     return f"{found['path']}:{found['name']}@{own}"
 
 
 def pinned_in(changes: Mapping[str, str]) -> dict[str, str]:
-    """Changes of settings, with a model's file pinned."""
+    """The changes of settings, with the file of a model pinned."""
     return {name: pinned(value) if name == SETTING else value for name, value in changes.items()}
 
 
 def text_of(name: str) -> dict[str, str]:
-    """The text of the file that a pinned name means, by the name; nothing for a mixer."""
+    """The text of a pinned name's file, by the name; empty for a mixer."""
     found = IN_FILE.fullmatch(name)
     return {} if found is None or found["digest"] not in _TEXTS else {name: _TEXTS[found["digest"]]}
 
@@ -72,12 +75,12 @@ def texts() -> dict[str, str]:
 
 
 def remember(given: Mapping[str, str]) -> None:
-    """Take over the texts that another process has read."""
+    """Remember texts that another process has read."""
     _TEXTS.update(given)
 
 
 def shown(name: str) -> str:
-    """What a model is called where people read it.
+    """The name of a model for readers.
 
     >>> shown("ideas/my.py:Settings@0123456789ab"), shown("gated-delta")
     ('my.py:Settings', 'gated-delta')
@@ -87,12 +90,12 @@ def shown(name: str) -> str:
 
 
 def model_of(name: str, **wanted: Any) -> ModelSettings:
-    """The settings of a model by its name, with these values of the fields that it has. A depth it must have."""
+    """The settings of a model by name, with `wanted` values for the fields that it has. It must have a wanted depth."""
     make: Any = MIXERS[name] if name in MIXERS else _class_in_file(name)
     kind: Any = make.func if isinstance(make, functools.partial) else make
     fields = {field.name for field in dataclasses.fields(kind)}
     deep = wanted.get("depth", 1) > 1
-    require("depth" in fields or not deep, f"{shown(name)} has no field `depth`: it can be asked about one layer only.")
+    require("depth" in fields or not deep, f"{shown(name)} has no field `depth`, so it can have only one layer.")
     with guarded(shown(name).partition(":")[0], "the model's settings"):
         return cast(ModelSettings, make(**{field: value for field, value in wanted.items() if field in fields}))
 
@@ -105,8 +108,8 @@ def _class_in_file(name: str) -> Any:
     module = module_of(path.stem, _TEXTS[found["digest"]])
     made = vars(module).get(last)
     known = [key for key, value in vars(module).items() if _makes_models(value)]
-    require(made is not None, f"{path.name} defines no {last}. {nearest(last, known)}")
-    sentence = f"{path.name}: {last} is no model's settings: an eqx.Module with `init(self, key, world)`."
+    require(made is not None, f"{path.name} does not define {last}. {nearest(last, known)}")
+    sentence = f"{path.name}: {last} cannot make a model: write an eqx.Module with `init(self, key, world)`."
     require(_makes_models(made), sentence)
     return made
 
@@ -116,7 +119,7 @@ def _makes_models(value: Any) -> bool:
 
 
 def require_fits(name: str, settings: ModelSettings, world: Any, loss: Loss) -> None:
-    """Refuse a model that cannot answer prompts of this world with what its loss wants, in one sentence."""
+    """Refuse, in one sentence, a model whose output on prompts of this world does not fit the loss."""
 
     def value(key: Any) -> Any:
         prompt = world.sample(key, 0)
@@ -127,12 +130,12 @@ def require_fits(name: str, settings: ModelSettings, world: Any, loss: Loss) -> 
         found = jax.eval_shape(value, randomness.key(0))
     require(
         found.shape == (),
-        f"{shown(name)}: its output gives the loss {loss.name!r} the shape {found.shape}, not one number.",
+        f"{shown(name)}: with its output, the loss {loss.name!r} has the shape {found.shape} and is not one number.",
     )
 
 
 def weighs(settings: ModelSettings, world: Any) -> bool:
-    """Whether a model keeps a score and a gate for each example, which probes can look at."""
+    """Whether a model's trace has a score and a gate for each example, which probes can read."""
     found: list[bool] = []
 
     def trace(key: Any) -> Any:
@@ -146,9 +149,9 @@ def weighs(settings: ModelSettings, world: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Role:
-    """Whose place another model takes in a paper: the paper's word for it, the experiments that any model can be put
-    into, the figures that they are enough for, and a reading that has no sense for another model. `unnamed`: statements
-    that do not have the word are about it, too.
+    """The model of a paper that another one can replace: the paper's word for it, the experiments that take any model,
+    the figures for which these are enough, and a reading that makes no sense for another model. `unnamed` says that
+    statements without the word are about it, too.
     """
 
     word: str
@@ -158,17 +161,17 @@ class Role:
     unnamed: bool = False
 
     def ask(self, name: str, statements: Sequence[Statement]) -> list[Statement]:
-        """The statements about the paper's own model, asked of this one."""
+        """The statements about the paper's own model, about this one instead."""
         return [self._asked(shown(name), statement) for statement in statements]
 
     def _asked(self, name: str, statement: Statement) -> Statement:
-        """One of them. Parts that are measured on something else are left out; without any it cannot be asked."""
+        """One of them. Parts that measure something else are left out; without parts it cannot be tested."""
         readings = tuple(reading for reading in statement.readings if not self.left_out(reading))
         names = {reading.name for reading in readings}
         parts = [part for part in statement.parts if self._fits(part, readings, names)]
         kept = tuple(one for one in readings if any(not part.readings or one.name in part.readings for part in parts))
         if not ((self.unnamed or self.word in statement.words) and parts and kept):
-            words = f"it is about something else than {self.word} in one layer, or about {self.word}'s own weights."
+            words = f"it is not about {self.word} in one layer, or it is about {self.word}'s own weights."
             return dataclasses.replace(statement, asked_of=name, unfit=words)
 
         def told(words: str) -> str:
@@ -201,9 +204,9 @@ class Role:
 
 
 def refuse_unfit(statements: Sequence[Statement]) -> list[Statement]:
-    """Those that can be asked; where none can, one sentence why."""
+    """The statements that can be tested; an `InputError` if there are none."""
     kept = [statement for statement in statements if not statement.unfit]
     if statements and not kept:
         first = statements[0]
-        raise InputError(f"{first.id} cannot be asked of {first.asked_of}: {first.unfit}")
+        raise InputError(f"{first.id} cannot be tested with {first.asked_of}: {first.unfit}")
     return kept

@@ -77,7 +77,7 @@ def explore(history: xr.Dataset, about: str, switch: tuple[str, tuple[str, ...]]
 
 
 def _without(history: xr.Dataset, name: str, target: np.ndarray, pooled: np.ndarray) -> Ablation:
-    """The answer without the head's attention, or without half of the neurons, which leaves attention as it is."""
+    """The answer without the head's attention, or without half of the neurons, which does not change attention."""
     output = arrange(history[f"{name}_output"])
     blind = name == "blind"
     lines = {POOLED: arrange(history["blind_pooled"]) if blind else pooled, ANSWER: output}

@@ -1,7 +1,7 @@
-"""Papers from outside: a user's file, or what an installed package registers under the entry point group "iclab".
+"""Papers from outside: a user's file, or those that an installed package registers under the entry point "iclab".
 
-A file is its name and its text: a worker on another machine needs nothing else. It is executed once, so that its
-functions stay the same objects and with them the programs compiled for them.
+A file is its name and its text; a worker on another machine needs nothing else. It is executed once, so that its
+functions, and the programs compiled for them, stay the same objects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def split_file(text: str) -> tuple[str, str] | None:
     (('a/my_idea.py', 'error'), ('my_idea.py', ''), None)
     """
     found = re.fullmatch(r"(.+\.py)(/[^/]*)?", text)
-    require(found is None or found[2] != "/", f"{text}: name a statement behind the slash, or leave it out.")
+    require(
+        found is None or found[2] != "/", f"{text}: add the name of a statement after the slash, or remove the slash."
+    )
     return None if found is None else (found[1], (found[2] or "").removeprefix("/"))
 
 
@@ -42,7 +44,8 @@ def read_file(path: str | Path) -> tuple[str, str]:
     """The name and the text of a user's file."""
     path = Path(path)
     require(
-        bool(NAME.fullmatch(path.stem)), f"{path.name} is no name for a file of claims; use letters, digits, - and _."
+        bool(NAME.fullmatch(path.stem)),
+        f"{path.name} cannot be the name of a file of claims; use letters, digits, - and _.",
     )
     try:
         return path.stem, path.read_text(encoding="utf-8")
@@ -56,7 +59,7 @@ def module_of(name: str, text: str) -> types.ModuleType:
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     module = types.ModuleType(f"iclab_user_{digest}")
     module.__file__ = f"{name}.py"
-    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    sys.modules[module.__name__] = module  # where dataclasses look up their module
     lines = text.splitlines(keepends=True)
     linecache.cache[module.__file__] = (len(text), None, lines, module.__file__)  # for tracebacks
     with guarded(module.__file__):
@@ -80,10 +83,9 @@ class Registered(NamedTuple):
 
 @functools.cache
 def registered(taken: frozenset[str]) -> dict[str, Registered]:
-    """What installed packages register: papers by id.
+    """The papers that installed packages register, by id.
 
-    An entry point may name a `Paper` or a module that is written as a user's file. One that cannot be used is a
-    warning.
+    An entry point may name a `Paper`, or a module written like a user's file. One that cannot be used gives a warning.
     """
     found: dict[str, Registered] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
@@ -91,9 +93,9 @@ def registered(taken: frozenset[str]) -> dict[str, Registered]:
         try:
             loaded = entry.load()
             usable = isinstance(loaded, Paper | types.ModuleType)
-            require(usable, f"it is a {type(loaded).__name__}, neither a Paper nor a module.")
+            require(usable, f"it is a {type(loaded).__name__}, not a Paper or a module.")
             paper = loaded if isinstance(loaded, Paper) else paper_of(entry.name, entry.value, loaded)
-            require(paper.id not in taken and paper.id not in found, f"the id {paper.id!r} is taken by another paper.")
+            require(paper.id not in taken and paper.id not in found, f"another paper has the id {paper.id!r}.")
             text = f"{package} {entry.dist.version if entry.dist else ''} {_digest(entry.module)}"
             found[paper.id] = Registered(paper, text, package)
         except Exception as error:

@@ -25,7 +25,7 @@ RATIOS = {
     "compiled_ratio": "times a compiled PyTorch ensemble",
     "matrix_share": "of the matrix-product rate",
 }
-ON_CPU = (4, 16)  # members of a compiled PyTorch ensemble that are tried; the faster one counts
+ON_CPU = (4, 16)  # sizes of a compiled PyTorch ensemble to try; the faster one counts
 SHARES = (64, 16)  # on a GPU: ours divided by these
 SLOWER = 0.7  # a ratio below this share of the earlier one is a regression; a busy machine moves it by a few tenths
 
@@ -40,9 +40,9 @@ def _measured(*arguments: str) -> dict[str, Any]:
 def measure(
     names: Sequence[str], seconds: float, members: int | None, peer: bool, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Everything that is measured, by case; the machine's own rate before and after, the higher one counts."""
+    """All measurements, by case. The machine's own rate is measured before and after; the higher one counts."""
     unknown = [name for name in names if name not in CASES]
-    require(not unknown, f"no case is called {', '.join(unknown)}; there are {', '.join(CASES)}.")
+    require(not unknown, f"there is no case {', '.join(unknown)}; the cases are {', '.join(CASES)}.")
     has_torch = peer and importlib.util.find_spec("torch") is not None
     machine = _measured("matrix")
     cases: dict[str, Any] = {}
@@ -109,21 +109,19 @@ def table(found: dict[str, Any]) -> Table:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What an earlier `iclab bench --out` wrote."""
-    require(path.is_file(), f"{path} does not exist; make one with `iclab bench --out {path}`.")
+    """Read a file that `iclab bench --out` wrote."""
+    require(path.is_file(), f"{path} does not exist; write it with `iclab bench --out {path}`.")
     try:
         found = json.loads(path.read_text())
         for case in found["cases"].values():
-            case["eager_ratio"], case["matrix_share"]  # files of before have no ensemble
+            case["eager_ratio"], case["matrix_share"]  # older files have no ensemble
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise InputError(f"{path} is not a file that `iclab bench --out` wrote.") from error
     return dict(found)
 
 
 def regressions(found: dict[str, Any], earlier: dict[str, Any]) -> list[str]:
-    """What got slower than in an earlier run of `iclab bench`, by ratios measured within each run; one sentence
-    each.
-    """
+    """One sentence for each ratio that fell since an earlier run of `iclab bench`."""
     lines = []
     for name, case in found["cases"].items():
         for key, words in RATIOS.items():

@@ -1,6 +1,6 @@
 """The command line.
 
-Commands import what they need when they are run: `iclab --help` and `iclab new` wait for neither JAX nor xarray.
+Each command imports what it needs when it runs, so `iclab --help` and `iclab new` do not wait for JAX or xarray.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "doctor": doctor,
 }
-ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` says which one this is; \
-with --debug, errors are shown in full."
+ABOUT = "A laboratory for the theory of in-context learning. `iclab --version` prints the version; \
+--debug shows errors in full."
 
 
 def _show_warning(
@@ -52,7 +52,7 @@ def _show_warning(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    """One line for what a package does wrong; others as Python does."""
+    """Print a `PackageWarning` as one line; print every other warning as Python does."""
     if issubclass(category, PackageWarning):
         warn(f"iclab: {message}")
     else:
@@ -60,9 +60,9 @@ def _show_warning(
 
 
 def main() -> None:
-    """Entry point of the `iclab` command. Bad input: one sentence and status 2; Ctrl-C: status 130.
+    """Entry point of the `iclab` command. Bad input prints one sentence and exits with status 2; Ctrl-C with 130.
 
-    With --debug, wherever it stands, what goes wrong is shown with all that Python says about it.
+    --debug, anywhere on the command line, shows the whole traceback of an error.
     """
     if sys.argv[1:] == ["--version"]:
         say(f"iclab {iclab.__version__}")
@@ -91,7 +91,7 @@ def main() -> None:
             raise
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}, line {last.lineno}"
-        warn(f"iclab: an error that iclab does not know ({where}): {in_words(error)}. The same with --debug says more.")
+        warn(f"iclab: unexpected error ({where}): {in_words(error)}. Add --debug for the whole traceback.")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -1,40 +1,39 @@
-"""The command that puts architectures beside each other."""
+"""The command that compares architectures."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, print_answers, say
+from iclab.cli.console import OUT, Changes, Cluster, Count, Folder, Profile, option, print_answers, say
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 def compare(
-    models: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[MODELS...]")] = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    models: Annotated[tuple[str, ...], tyro.conf.Positional, option("[MODELS...]")] = (),
+    profile: Profile = "quick",
+    seeds: Count = None,
+    out: Folder = None,
+    cluster: Cluster = None,
     changes: Changes = (),
 ) -> None:
     """Compare architectures: every token mixer on outliers, unseen tasks, longer prompts, recall and reasoning.
 
-    `iclab compare` trains ten mixers, each at the same step sizes; `iclab compare mamba deltanet softmax` some of them.
-    It prints errors with 95 % intervals over seeds and the ranks that these intervals allow, answers which mechanism
-    carries what, and writes a page. The same command with the same --out continues an interrupted run.
+    `iclab compare` trains ten mixers, each at the same step sizes; `iclab compare mamba deltanet softmax` trains three.
+    It prints errors with 95 % intervals over seeds and the ranks that these intervals allow, says which mechanism
+    carries what, and writes a page. To continue an interrupted run, repeat the command with the same --out.
 
     Args:
-        models: Mixers by name (linear, retnet, gla, mamba, mamba2, deltanet, gated-delta, rwkv7, softmax, gru). None:
-            all of them.
+        models: Mixers by name (linear, retnet, gla, mamba, mamba2, deltanet, gated-delta, rwkv7, softmax, gru).
+            Default: all.
         profile: smoke (the code path), quick (minutes on a laptop), paper (more steps and step sizes; a GPU).
-        seeds: Training seeds per model; the profile's own number if not given.
-        out: Folder for the results; a new one named after the time if not given.
-        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+        seeds: Training seeds per model. Default: as many as the profile sets.
+        out: Folder for the results. Default: a new folder named after the time.
+        cluster: Address of a running Dask scheduler (tcp://host:8786); its workers do the work. Needs the extra
             cluster.
         changes: Change a setting of the study, for example key_dimension=16. May be repeated.
     """
@@ -54,7 +53,7 @@ def compare(
 
 
 def _print_matrix(found: xr.Dataset) -> None:
-    """A line per question and model: error, interval, rank; the best first."""
+    """Print one line per question and model (error, interval, rank), the best first."""
     mean = found["error"].mean("seed")
     for question in found["question"].values:
         table = Table(title=str(question), title_justify="left", box=None)

@@ -1,8 +1,9 @@
-"""What the commands share: where they print, and how answers look there."""
+"""Printing that all commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
@@ -23,23 +24,39 @@ COLOURS = {
     "open": "yellow",
     "not asked": "dim",
 }
-Ids = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[IDS...]")]
-OtherModel = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
-Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(name="set", metavar="NAME=VALUE")]
+
+
+def option(metavar: str, name: str | None = None) -> object:
+    """An option of a command; its help shows a default only if that is a value."""
+    return tyro.conf.arg(name=name, metavar=metavar, help_behavior_hint=_hint)
+
+
+def _hint(default: str) -> str:
+    return "" if default in ("None", "''", "") else f"(default: {default})"
+
+
+Ids = Annotated[tuple[str, ...], tyro.conf.Positional, option("[IDS...]")]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Profile = Annotated[str, option("NAME")]
+Count = Annotated[str | None, option("N")]
+Folder = Annotated[Path | None, option("DIR")]
+Cluster = Annotated[str | None, option("ADDRESS")]
+OtherModel = Annotated[str | None, option("NAME")]
+Changes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAME=VALUE", "set")]
 
 
 def say(line: object) -> None:
-    """A line as it is, but for control characters."""
+    """Print a line to stdout, without control characters."""
     OUT.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(line: object) -> None:
-    """A line for the one who looks, not for a pipe."""
+    """Print a line to stderr, where a pipe does not read it."""
     ERR.print(plain(str(line)), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_answers(entries: Sequence[Mapping[str, Any]]) -> None:
-    """One line per statement with its answer in words; then what is counted, and whose control passes."""
+    """Print one line per statement with its answer; then the tallies, and the statements that untrained models pass."""
     width = max((len(entry["id"]) for entry in entries), default=0)
     for beyond in (False, True):
         group = [entry for entry in entries if entry["beyond"] == beyond]
@@ -73,12 +90,12 @@ def print_answers(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def met(entry: Mapping[str, Any]) -> str:
-    """How many hypotheses of its theorem are met where the paper's own settings, or the first reading's, ran."""
+    """How many hypotheses of its theorem are met in the paper's own reading, or else the first one."""
     hypotheses = entry["readings"][0]["hypotheses"]
     return f" ({hypotheses['met']} of {hypotheses['of']} hypotheses met)" if hypotheses else ""
 
 
 def shortened(line: str, width: int | None = None) -> str:
-    """A line that fits the terminal; whole where it goes into a file."""
+    """The line, cut to the width of the terminal; whole if the output goes into a file."""
     width = width or (OUT.width if OUT.is_terminal else 10_000)
     return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -1,4 +1,4 @@
-"""Ctrl-C that ends the process, also while a compiled program runs and Python hears nothing."""
+"""Ctrl-C ends the process even while a compiled program runs and Python handles no signals."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 import threading
 from typing import Any
 
-PATIENCE = 5.0  # seconds that Python has to hear of an interrupt
+PATIENCE = 5.0  # seconds for Python to handle an interrupt itself
 
 
 def watch_for_interrupts() -> None:
-    """From now on an interrupt that Python does not act on within `PATIENCE` ends the process with status 130.
+    """From now on, end the process with status 130 if Python does not handle an interrupt within `PATIENCE`.
 
-    The operating system tells a pipe of every signal at once, whatever Python is waiting for. Files are whole or not
-    there at any moment, so a process may be ended anywhere.
+    The operating system writes every signal to a pipe at once, whatever Python is waiting for. Files are written
+    whole or not at all, so it is safe to end the process at any moment.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -31,7 +31,9 @@ def watch_for_interrupts() -> None:
         while signal.SIGINT not in os.read(reader, 64):
             pass
         if not heard.wait(PATIENCE):
-            sys.stderr.write("iclab: stopped inside a compiled program; the same command with its --out goes on.\n")
+            sys.stderr.write(
+                "iclab: stopped inside a compiled program. To continue, repeat the command with the same --out.\n"
+            )
             sys.stderr.flush()
             os._exit(130)
 

@@ -1,4 +1,4 @@
-"""Commands for files of your own and for this machine: new, check, bench, doctor."""
+"""Commands for your own files (new, check) and for this machine (bench, doctor)."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import tyro
 from rich.markup import escape
 
 from iclab import skeletons
-from iclab.cli.console import OUT, say, warn
+from iclab.cli.console import OUT, Flag, option, say, warn
 from iclab.errors import InputError, require
 
-STEPS = 200  # of the training with which `iclab doctor` tries the installation
+STEPS = 200  # training steps with which `iclab doctor` tries the installation
 
 
 def new(
     kind: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="KIND")],
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
 ) -> None:
-    """Write a file that runs as it is, to be changed into your own: NAME.py in this folder.
+    """Write NAME.py in this folder: a working example to change into your own.
 
     `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges
     its claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
 
     Args:
-        kind: What the file shows how to write: world, model, probe or claim, or a whole paper. Every one runs.
-        name: The file's name, which is also the name of its claims.
+        kind: The kind of example: world, model, probe, claim or paper.
+        name: The name of the file and of its claims.
     """
     path = skeletons.write(kind, name, Path())
-    say(f"{path} is written. Next:")
+    say(f"wrote {path}. Next:")
     for line in skeletons.next_commands(path, kind):
         say(f"  {line}")
 
 
 def check(
     file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    everything: Flag = False,
 ) -> None:
-    """Check a file of yours: shapes, masks, padding, truth, keys, gradients, compilation; explain what fails.
+    """Check your file (shapes, masks, padding, truth, keys, gradients, compilation) and explain what fails.
 
-    The experiments are asked what they would compute; every world, model, loss and probe that they use is tried on a
-    few prompts. Nothing is trained. The status is 1 if a check fails.
+    The check lists what the experiments would compute and tries every world, model, loss and probe that they use on a
+    few prompts. It trains nothing. It exits with status 1 if a check fails.
 
     Args:
         file: A .py file.
-        everything: Also check the worlds and models of iclab itself that the file uses.
+        everything: Also check the worlds and models of iclab that the file uses.
     """
     from iclab.conformance import check_file
     from iclab.devices import prepare_jax, quick_compilation
@@ -68,24 +68,24 @@ def check(
 
 
 def bench(
-    cases: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[CASES...]")] = (),
+    cases: Annotated[tuple[str, ...], tyro.conf.Positional, option("[CASES...]")] = (),
     seconds: Annotated[float, tyro.conf.arg(metavar="S")] = 3.0,
-    members: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    against: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    members: Annotated[int | None, option("N")] = None,
+    out: Annotated[Path | None, option("FILE")] = None,
+    against: Annotated[Path | None, option("FILE")] = None,
     peer: bool = True,
 ) -> None:
-    """Measure training speed: every model, beside PyTorch and beside the machine's matrix-product rate.
+    """Measure the training speed of every model against PyTorch and against the machine's matrix-product rate.
 
-    PyTorch is measured twice: eager, one model, and as an ensemble under torch.compile. Each case runs in a process of
-    its own. Without PyTorch (the extra llm) the columns of the peers stay empty.
+    PyTorch is measured twice: one model in eager mode, and an ensemble under torch.compile. Each case runs in its own
+    process. Without PyTorch (the extra llm), the columns of the peers stay empty.
 
     Args:
-        cases: Of softmax, linear, mamba, chain, residual, gpt2. None: all.
-        seconds: How long each rate is measured, after compilation.
-        members: Models trained side by side; a few per core, or what fills a GPU, if not given.
+        cases: Any of softmax, linear, mamba, chain, residual, gpt2, or a mixer such as gla. Default: all.
+        seconds: How long to measure each rate, after compilation.
+        members: Models trained side by side. Default: a few per core, or as many as fill a GPU.
         out: Also write the numbers as JSON.
-        against: Compare with such a file: the command fails where a ratio fell below 70 % of what it was.
+        against: A file that --out wrote earlier. The command fails if a ratio fell below 70 % of its value there.
         peer: Also measure PyTorch.
     """
     from iclab.bench import table as benchmarks
@@ -131,5 +131,7 @@ def doctor() -> None:
     case = CASES["linear"]
     _, records = training.train(case.members(2), case.loss, (0, STEPS // 2, STEPS))
     before, after = records["training_loss"][:, 1:].mean(axis=0)
-    require(after < before, f"a small training does not learn here: its loss goes from {before:.3f} to {after:.3f}.")
-    say("a small training ran: all is well")
+    require(
+        after < before, f"a small model does not learn on this machine: its loss goes from {before:.3f} to {after:.3f}."
+    )
+    say("a small model was trained: all is well")

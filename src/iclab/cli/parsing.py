@@ -1,12 +1,14 @@
-"""The command line, parsed before anything is run; what cannot be parsed is answered in one sentence."""
+"""Parse the command line before anything runs; answer a mistake in one sentence."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
 import re
 import sys
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,14 +19,15 @@ from iclab.errors import InputError, nearest, require
 RULE = re.compile(r"^[─-]{3,}$")
 BORDER = re.compile(r"^[╭╰]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+CONTINUED = re.compile(r"\n {12}")
 HINT = "Perhaps you meant:"
 
 
 def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Callable[[], None]:
-    """The command that the words of this process call, with its arguments, not yet run."""
+    """The command on this process's command line, with its arguments, ready to be called."""
     word = sys.argv[1] if len(sys.argv) > 1 else "--help"
     require(word.startswith("-") or word in commands, f"there is no command {word!r}. {nearest(word, commands)}")
-    later = {name: _later(command) for name, command in commands.items()}
+    later = {name: _later(command, whole=name == word) for name, command in commands.items()}
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -35,22 +38,25 @@ def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Cal
         if not stop.code:
             raise
         of = f" {word}" if word in commands else ""
-        raise InputError(f"{sentence(said.getvalue())} `iclab{of} --help` says more.") from None
+        raise InputError(f"{sentence(said.getvalue())} See `iclab{of} --help`.") from None
     return found
 
 
-def _later(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """The command with the same options, which only says what to run."""
+def _later(command: Callable[..., None], *, whole: bool) -> Callable[..., Callable[[], None]]:
+    """The command with the same options; calling it returns what to run. Without `whole`, its help is one line."""
 
-    @functools.wraps(command)
     def later(*arguments: Any, **named: Any) -> Callable[[], None]:
         return functools.partial(command, *arguments, **named)
 
+    text = CONTINUED.sub(" ", command.__doc__ or "")  # tyro would keep the line breaks of an argument's text
+    later.__doc__ = text if whole else text.partition("\n")[0]
+    later.__signature__ = inspect.signature(command)  # type: ignore[attr-defined]
+    later.__annotations__ = typing.get_type_hints(command, include_extras=True)
     return later
 
 
 def sentence(box: str) -> str:
-    """What tyro says in a box, in one line: what is wrong, and what may have been meant.
+    """Tyro's boxed error in one line: what is wrong, and the likely spelling.
 
     >>> sentence("╭─ Unrecognized options ─╮\\n│ Unrecognized options: --sedes │\\n╰─────╯")
     'unrecognized options: --sedes.'

@@ -1,4 +1,4 @@
-"""Commands that read what is there: claims, figures, serve, diff, referee of runs; theory and settings of papers."""
+"""Commands that train nothing: claims, figures, serve, diff and referee of runs; theory and settings of papers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from iclab.cli.console import COLOURS, OUT, Changes, Ids, print_answers, say, warn
+from iclab.cli.console import COLOURS, OUT, Changes, Flag, Ids, Profile, option, print_answers, say, warn
 from iclab.errors import InputError, require
 
 
@@ -27,24 +27,24 @@ def claims(directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metava
 def figures(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "pdf",
-    width: Annotated[float | None, tyro.conf.arg(metavar="INCHES")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
-    file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="FILE")] = (),
-    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    width: Annotated[float | None, option("INCHES")] = None,
+    out: Annotated[Path | None, option("FOLDER")] = None,
+    file: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("FILE")] = (),
+    trust: Flag = False,
 ) -> None:
-    """Draw the figures of a run again, from its results; with --width, for print.
+    """Draw the figures of a run again from its results; with --width, for print.
 
-    `iclab figures DIR --width 5.5 --format pdf --out FOLDER` draws them 5.5 inches wide, with text of at least 7 points
-    there: panels go into as many rows as that takes. A run of a .py file needs that file for it, and nothing that a
-    folder carries is executed unasked.
+    `iclab figures DIR --width 5.5 --format pdf --out FOLDER` draws them 5.5 inches wide. Text is at least 7 points
+    high, and panels take as many rows as that needs. The figures of a .py file need that file; code inside the run
+    folder is executed only with --trust.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.
         kind: pdf or svg for a paper, png for a slide.
-        width: The width of the printed figure in inches; without it, as wide as on the page.
-        out: The folder to write into, one folder per paper; figures/ in the folder of the run if not given.
-        file: The .py file that this run was made from, to draw its figures with. May be repeated.
-        trust: Execute the text of that file which the folder itself carries.
+        width: Width of the printed figure in inches. Default: as wide as on the page.
+        out: The folder to write into, one subfolder per paper. Default: figures/ in the folder of the run.
+        file: The .py file that this run was made from. May be repeated.
+        trust: Execute the copy of that file inside the run folder.
     """
     from iclab.runs.redraw import redraw
 
@@ -64,14 +64,14 @@ def serve(
 
     Args:
         directory: The folder that `iclab reproduce` writes or wrote.
-        port: Where to listen; 0 takes any free one.
-        host: The interface to listen on. The default can be reached from this machine only; with another address
-            everybody who reaches it can read the run.
+        port: Port to listen on; 0 takes any free one.
+        host: Interface to listen on. Only this machine can reach the default; everyone who can reach another address
+            can read the run.
     """
     from iclab.runs.serving import Server
 
     with Server(directory, host, port) as server:
-        say(f"{server.url} shows {directory}; Ctrl-C ends it.")
+        say(f"{server.url} shows {directory}. Stop with Ctrl-C.")
         if not server.loopback:
             warn("other machines can reach this address and read the run.")
         try:
@@ -83,15 +83,15 @@ def serve(
 def diff(
     first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR1")],
     second: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR2")],
-    html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    html: Annotated[Path | None, option("FILE")] = None,
 ) -> None:
     """Compare two runs statement by statement: answers, readings, parts, intervals that do not overlap, settings.
 
-    `iclab diff DIR recorded` compares a run with the answers on record: the paper profile, on a GPU.
+    `iclab diff DIR recorded` compares a run with the recorded answers: the paper profile, on a GPU.
 
     Args:
         first: A folder that `iclab reproduce` wrote.
-        second: The folder to compare with, or the word recorded for the full-size run.
+        second: The folder to compare with, or "recorded" for the recorded full-size run.
         html: Also write the comparison as a page.
     """
     from iclab.report.comparison import compare, print_comparison, render_comparison
@@ -109,23 +109,23 @@ def diff(
 
 def referee(
     directory: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
-    paper: Annotated[str | None, tyro.conf.arg(metavar="PAPER")] = None,
+    paper: Annotated[str | None, option("PAPER")] = None,
     kind: Annotated[str, tyro.conf.arg(name="format", metavar="FORMAT")] = "md",
-    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None,
-    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    out: Annotated[Path | None, option("FOLDER")] = None,
+    trust: Flag = False,
 ) -> None:
     """Write a referee's report on a paper from the answers of a run: two or three pages.
 
-    What was tested, statement by statement; the strongest counter-evidence with its command; under which readings it
-    holds; what could not be tested; what the authors should state; and our own choices. `iclab referee recorded --paper
-    mamba-outliers` reports by the answers on record: the paper profile, on a GPU.
+    The report says what was tested, statement by statement; gives the strongest counter-evidence with its command;
+    and lists the readings under which statements hold, what could not be tested, what the authors should state, and our
+    own choices. `iclab referee recorded --paper mamba-outliers` uses the recorded answers: the paper profile, on a GPU.
 
     Args:
-        directory: The folder that `iclab reproduce` wrote, or the word recorded.
-        paper: The paper; all papers of the run if none is given.
+        directory: The folder that `iclab reproduce` wrote, or "recorded" for the recorded answers.
+        paper: The paper. Default: all papers of the run.
         kind: md (Markdown) or tex (LaTeX).
-        out: The folder to write into; referee/ in the folder of the run, or here for what is on record.
-        trust: Execute the text of a .py file which the folder itself carries, to report on what it states.
+        out: The folder to write into. Default: referee/ in the folder of the run, or here for the recorded answers.
+        trust: Execute the copy of a .py file inside the run folder, to report on its statements.
     """
     from iclab.runs.refereeing import referee as write
 
@@ -135,17 +135,17 @@ def referee(
 
 def settings(
     ids: Ids = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(name="all")] = False,
+    profile: Profile = "quick",
+    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(name="all", help_behavior_hint="")] = False,
 ) -> None:
-    """Show what a paper does not state: the settings that were chosen, and other values that are as plausible.
+    """Show the settings that a paper does not state: our choice, and other values that are as plausible.
 
-    `--set NAME=VALUE` of reproduce, sweep and theory changes a setting: what an answer hangs on can be tried.
+    To see what an answer depends on, change a setting with `--set NAME=VALUE` of reproduce, sweep or theory.
 
     Args:
-        ids: Papers, or .py files of yours. None: all papers.
+        ids: Papers, or your own .py files. Default: all papers.
         profile: The values to show: smoke, quick or paper.
-        everything: All settings, also those that the papers state.
+        everything: Show all settings, also those that the papers state.
     """
     from rich.table import Table
 
@@ -158,7 +158,7 @@ def settings(
     check_profile(profile)
     shelf, names = library(ids)
     for name in names:
-        require(name in shelf.papers, f"{name!r} is no paper; `iclab settings` takes {', '.join(shelf.papers)}.")
+        require(name in shelf.papers, f"{name!r} is not a paper. The papers are {', '.join(shelf.papers)}.")
     for paper in (shelf.papers[name] for name in names or shelf.papers):
         values = settings_of(paper, profile)
         unstated = {entry.setting: entry for entry in paper.unstated if isinstance(entry, Unstated)}
@@ -176,19 +176,19 @@ def settings(
 
 def theory(
     ids: Ids = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
+    profile: Profile = "quick",
     constant: Annotated[float, tyro.conf.arg(metavar="C")] = 1.0,
     changes: Changes = (),
 ) -> None:
-    """Show the conditions and predicted rates of theorems at the settings in force.
+    """Show the conditions and predicted rates of theorems at the current settings.
 
     `iclab theory nonlinear-icl/thm3.3 --set neurons=50` says which conditions fail with 50 neurons, and by what factor.
 
     Args:
         ids: Papers, theorems, prefixes (nonlinear-icl, mamba-outliers/thm1, chain-of-thought/lem) or a .py file that
-            defines `symbols` and `theorems`. None: all.
+            defines `symbols` and `theorems`. Default: all.
         profile: The settings to start from: smoke, quick or paper.
-        constant: The constant that Ω, O and Θ hide, the same one everywhere.
+        constant: The constant hidden in Ω, O and Θ, the same everywhere.
         changes: Change a setting, or a symbol that no setting fixes (error=0.05 for ε). May be repeated.
     """
     from iclab.library import free_symbols, library, theorems
@@ -217,10 +217,9 @@ def theory(
                 print_theorem(OUT, theorem, type(symbols[paper.id]).letters())
         OUT.print()
     note = (
-        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers; local slopes, d log "
-        "value / d log symbol,"
+        f"Hidden constants in Ω, O, Θ: {constant:g}. Exponents are the stated powers. Where logarithms or sums make "
+        "them differ, local slopes (d log value / d log symbol) are shown."
     )
-    note += " are shown where logarithms or sums make them differ."
     OUT.print(note, style="dim", highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""Commands that run the papers: list names what there is, reproduce and sweep compute it."""
+"""Commands that list and run statements: list, reproduce, sweep, robust."""
 
 from __future__ import annotations
 
@@ -9,22 +9,36 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from iclab.cli.console import OUT, Changes, Ids, OtherModel, print_answers, say, shortened
+from iclab.cli.console import (
+    OUT,
+    Changes,
+    Cluster,
+    Count,
+    Flag,
+    Folder,
+    Ids,
+    OtherModel,
+    Profile,
+    option,
+    print_answers,
+    say,
+    shortened,
+)
 from iclab.contents import contents
 
-SHOWN = 12  # programs of a run
+SHOWN = 12  # programs in the table of --profile-time
 
 
-def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
-    """List what the papers state, built in or from packages, or a file of yours; or the experiments behind it.
+def list_statements(ids: Ids = (), experiments: Flag = False) -> None:
+    """List the statements of papers (built in or from packages) or of your own file, or their experiments.
 
-    `iclab reproduce PAPER/STATEMENT` asks one of them, `PAPER/STATEMENT[READING]` one reading of it; `iclab list
-    PAPER/STATEMENT` names its readings.
+    `iclab reproduce PAPER/STATEMENT` tests one statement, `PAPER/STATEMENT[READING]` one reading of it; `iclab list
+    PAPER/STATEMENT` lists its readings.
 
     Args:
-        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), packages (gallery) or .py files. None:
-            all papers.
-        experiments: List the experiments of these statements instead: what `iclab sweep` takes.
+        ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), packages (gallery) or .py files.
+            Default: all papers.
+        experiments: List the experiments behind these statements instead; `iclab sweep` takes them.
     """
     if experiments:
         _list_experiments(ids)
@@ -48,7 +62,7 @@ def list_statements(ids: Ids = (), experiments: Annotated[bool, tyro.conf.FlagCr
 
 
 def _chosen(ids: Ids) -> list[dict[str, Any]]:
-    """The statements that ids name, by paper, from the papers themselves."""
+    """The statements that the ids name, by paper, read from the papers and not from the stored list."""
     from iclab.contents import entry
     from iclab.library import default_settings, library, select
 
@@ -68,7 +82,7 @@ def _list_experiments(ids: Ids) -> None:
     shelf, names = library(ids)
     needed = {(s.paper, need.partition("@")[0]) for s in select(names, papers=shelf.papers) for need in s.needs()}
     table = Table(title="Experiments", title_justify="left", box=None)
-    for column in ("id", "what is run"):
+    for column in ("id", "what it runs"):
         table.add_column(column, overflow="fold", no_wrap=column == "id")
     for paper in shelf.papers.values():
         for name, experiment in paper.experiments.items():
@@ -79,50 +93,50 @@ def _list_experiments(ids: Ids) -> None:
 
 def reproduce(
     ids: Ids = (),
-    only: Annotated[str, tyro.conf.arg(metavar="GROUP")] = "",
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    until_decided: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    most_seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    minutes: Annotated[str | None, tyro.conf.arg(metavar="M")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    reuse: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    robustness: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    save_models: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
-    profile_time: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    only: Annotated[str, option("GROUP")] = "",
+    profile: Profile = "quick",
+    seeds: Count = None,
+    until_decided: Flag = False,
+    most_seeds: Count = None,
+    minutes: Annotated[str | None, option("M")] = None,
+    out: Folder = None,
+    reuse: Folder = None,
+    robustness: Folder = None,
+    save_models: Flag = False,
+    cluster: Cluster = None,
+    profile_time: Flag = False,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
-    """Train, test and answer statements; write figures and a page.
+    """Train models, test statements and answer them; write figures and a page.
 
-    With no ids: all papers, most of an hour on two cores; with a .py file of yours: its statements.
+    Without ids it runs all papers, which takes most of an hour on two cores.
     `iclab reproduce nonlinear-icl/fig3a --most-seeds 32` adds seeds to one figure until its answer is clear;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
-    The same command with the same --out continues an interrupted run.
+    To continue an interrupted run, repeat the command with the same --out.
 
     Args:
         ids: Papers, statements, prefixes (nonlinear-icl, nonlinear-icl/fig2), readings
-            (mamba-outliers/fig1a[exact,kappa=10]), or a .py file of yours (my_idea.py, or my_idea.py/NAME for one of
-            its statements), or a package that registers papers (gallery). None: all papers.
-        only: Only one group of statements: papers (what is in them), theorems, figures, or beyond (the same questions
-            to a deep model, and other questions of ours).
+            (mamba-outliers/fig1a[exact,kappa=10]), your own .py file (my_idea.py, or my_idea.py/NAME for one of its
+            statements), or a package that registers papers (gallery). Default: all papers.
+        only: Only one group of statements: papers (those in the papers), theorems, figures, or beyond (the same
+            questions about a deep model, and our own questions).
         profile: smoke (seconds: the code path, no answers), quick (minutes on a laptop), paper (many seeds; a GPU).
-        seeds: Training seeds per setting, all of them for every statement.
-        until_decided: Begin with four seeds and add more only for statements that are still open; the quick profile
-            does so unless --seeds is given. Answers are as safe as with a number of seeds that is fixed before.
-        most_seeds: With so many seeds at most; the profile's own number if not given. Implies --until-decided.
-        minutes: Add no more seeds after so many minutes. Implies --until-decided.
-        out: Folder for the results; a new one named after the time if not given.
-        reuse: Folder of an earlier run, with fewer seeds or other statements: what it has trained at the same
-            settings is not trained again.
-        robustness: Folder of an `iclab robust` run: its specification curves stand beside the answers on the page.
-        save_models: Also write every trained member as models/<experiment>/<setting>-<seed>.npz.
-        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+        seeds: Training seeds per setting, the same number for every statement.
+        until_decided: Start with four seeds and add more only for statements that are still open. The quick profile
+            does so unless --seeds is given. Answers are as safe as with a number of seeds fixed in advance.
+        most_seeds: The largest number of seeds. Default: as many as the profile sets. Implies --until-decided.
+        minutes: Stop adding seeds after this many minutes. Implies --until-decided.
+        out: Folder for the results. Default: a new folder named after the time.
+        reuse: Folder of an earlier run with fewer seeds or other statements. Models that it trained at the same
+            settings are not trained again.
+        robustness: Folder of an `iclab robust` run. The page shows its specification curves beside the answers.
+        save_models: Also write every trained model as models/<experiment>/<setting>-<seed>.npz.
+        cluster: Address of a running Dask scheduler (tcp://host:8786); its workers do the work. Needs the extra
             cluster.
-        profile_time: Also print which programs took longest to compile and to run (all are in programs.csv).
-        model: Another model in the place of the paper's own, where its world fits: a mixer (gated-delta, deltanet, gla,
-            retnet, mamba2, rwkv7, softmax, linear, gru) or a class in a file of yours (my.py:Settings).
+        profile_time: Also print the programs that took longest to compile and run (programs.csv lists all).
+        model: Replace the paper's model where its world allows it: a mixer (gated-delta, deltanet, gla, retnet, mamba2,
+            rwkv7, softmax, linear, gru) or a class in your own file (my.py:Settings).
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
     from iclab.errors import require
@@ -131,7 +145,10 @@ def reproduce(
     from iclab.runs.options import pairs, whole, with_model
 
     sparing = until_decided or most_seeds is not None or minutes is not None
-    require(seeds is None or not sparing, "--seeds is a number for all statements; --most-seeds N ends adding more.")
+    require(
+        seeds is None or not sparing,
+        "--seeds fixes the number of seeds. To limit how many are added, give --most-seeds N instead.",
+    )
     count = whole("--seeds", seeds) if seeds is not None else whole("--most-seeds", most_seeds)
     with connect(cluster, say) as (executor, _):
         run = running.reproduce(
@@ -147,7 +164,7 @@ def reproduce(
 
 
 def _print_programs(directory: Path) -> None:
-    """The programs that took longest, and what all took together."""
+    """Print the programs that took longest, and the total."""
     import csv
 
     from iclab.report.formats import duration
@@ -155,7 +172,7 @@ def _print_programs(directory: Path) -> None:
 
     path = directory / PROGRAMS
     if not path.is_file():
-        say("no programs were compiled here: the work was done elsewhere, or before.")
+        say("no program was compiled here: workers or an earlier run did the work.")
         return
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     table = Table(title=f"Programs that took longest, of {len(rows)}", title_justify="left", box=None)
@@ -171,32 +188,32 @@ def _print_programs(directory: Path) -> None:
 
 def sweep(
     target: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ID_OR_FILE")],
-    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUES")] = (),
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    seeds: Annotated[str | None, tyro.conf.arg(metavar="N")] = None,
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    measure: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    grid: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAME=VALUES")] = (),
+    profile: Profile = "quick",
+    seeds: Count = None,
+    out: Folder = None,
+    measure: Annotated[str | None, option("NAME")] = None,
+    cluster: Cluster = None,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
     """Run one experiment over a grid of settings; write a table, a netCDF file and a figure.
 
     `iclab sweep nonlinear-icl/training --grid matching_fraction=0.4:1:4 --grid step_size=0.5,1,2` trains at 12 points.
-    Points that differ in traced settings only are computed in one compiled program. The same command with the same
-    --out continues an interrupted sweep.
+    Points that differ only in traced settings share one compiled program. To continue an interrupted sweep, repeat the
+    command with the same --out.
 
     Args:
-        target: An experiment (nonlinear-icl/training; `iclab list --experiments` names them), a statement with one
-            experiment behind it, or a .py file of yours (my_idea.py/NAME where it has several experiments).
-        grid: A setting and its values, as v1,v2,... or start:stop:count. May be repeated: all combinations are run.
+        target: An experiment (nonlinear-icl/training; `iclab list --experiments` lists them), a statement that needs
+            one experiment, or your own .py file (my_idea.py/NAME if it has several experiments).
+        grid: A setting and its values, as v1,v2,... or start:stop:count. If repeated, all combinations are run.
         profile: Where the other settings come from: smoke, quick or paper.
-        seeds: Training seeds per point; the profile's own number if not given.
-        out: Folder for the results; a new one named after the time if not given.
-        measure: Which result the figure shows; without it, an error such as the 0-1 error.
-        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+        seeds: Training seeds per point. Default: as many as the profile sets.
+        out: Folder for the results. Default: a new folder named after the time.
+        measure: The result that the figure shows. Default: an error, such as the 0-1 error.
+        cluster: Address of a running Dask scheduler (tcp://host:8786); its workers do the work. Needs the extra
             cluster.
-        model: Another model in the place of the paper's own: a mixer's name, or my.py:Settings.
+        model: Replace the paper's model: the name of a mixer, or my.py:Settings.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
     from iclab.runs import sweep as sweeping
@@ -218,32 +235,32 @@ def robust(
     ids: Ids = (),
     points: Annotated[str, tyro.conf.arg(metavar="N")] = "64",
     seeds: Annotated[str, tyro.conf.arg(metavar="N")] = "4",
-    over: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAMES")] = (),
-    everything: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    profile: Annotated[str, tyro.conf.arg(metavar="NAME")] = "quick",
-    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    over: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, option("NAMES")] = (),
+    everything: Flag = False,
+    profile: Profile = "quick",
+    out: Folder = None,
+    cluster: Cluster = None,
     model: OtherModel = None,
     changes: Changes = (),
 ) -> None:
-    """Ask statements at many points of what their papers do not state: how robust is an answer, and what decides it?
+    """Test statements at many plausible values of unstated settings: how robust is an answer, and what decides it?
 
     `iclab robust mamba-outliers/fig1a` draws 64 points over the plausible values that `iclab settings` lists and over
-    the statement's readings, trains at each, judges each, and says in which share of them the statement holds, which
-    setting decides, and the smallest change of our own choice that gives another answer. The same command with the
-    same --out continues an interrupted run.
+    the statement's readings. It trains and judges at each point and reports the share of points where the statement
+    holds, the setting that decides, and the smallest change of our own choice that gives another answer. To continue
+    an interrupted run, repeat the command with the same --out.
 
     Args:
-        ids: Statements, prefixes or papers (mamba-outliers/fig1a, nonlinear-icl/fig3), or a .py file of yours.
-        points: Points of the sequence; single changes of our own choice come on top.
+        ids: Statements, prefixes or papers (mamba-outliers/fig1a, nonlinear-icl/fig3), or your own .py file.
+        points: Points to draw. Single changes of our own choice are added to these.
         seeds: Training seeds per point.
-        over: Vary only these settings (step_size,batch); step_size=0.5:4 gives a range of your own. May be repeated.
-        everything: Also ask what takes too long at every point (laws over sizes, GPT-2).
+        over: Vary only these settings (step_size,batch); step_size=0.5:4 sets your own range. May be repeated.
+        everything: Also test statements that are slow at every point (laws over sizes, GPT-2).
         profile: Where the other settings come from: smoke, quick or paper.
-        out: Folder for the results; a new one named after the time if not given.
-        cluster: Address of a running Dask scheduler (tcp://host:8786) whose workers do the work; needs the extra
+        out: Folder for the results. Default: a new folder named after the time.
+        cluster: Address of a running Dask scheduler (tcp://host:8786); its workers do the work. Needs the extra
             cluster.
-        model: Another model in the place of the paper's own: a mixer's name, or my.py:Settings.
+        model: Replace the paper's model: the name of a mixer, or my.py:Settings.
         changes: Change another setting at all points, for example steps=500. May be repeated.
     """
     from iclab.runs import robust as asking

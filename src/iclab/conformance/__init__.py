@@ -1,6 +1,4 @@
-"""`iclab check`: does a user's world, model, loss, probe, experiment and claim keep to what the laboratory relies
-on?
-"""
+"""`iclab check`: test a user's worlds, models, losses, probes, experiments and claims against iclab's conventions."""
 
 from iclab.conformance.files import check_file
 from iclab.conformance.findings import Finding

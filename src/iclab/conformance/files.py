@@ -1,4 +1,4 @@
-"""A whole file, checked: its experiments are asked what they would compute, and every part they use is looked at."""
+"""Check a whole file: plan its experiments without computing them, and check every part that they use."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ SEEDS = 3
 
 
 class _Unsound(BaseException):
-    """A part failed: what comes after it cannot be asked. Not an `Exception`: a user's file must not catch it."""
+    """A part failed, so later requests are meaningless. Not an `Exception`: a user's file must not catch it."""
 
 
 class CheckingEngine(PlanningEngine):
-    """Computes nothing, but checks every world, model, loss and probe that it is asked for, each once.
+    """Computes nothing, but checks every world, model, loss and probe in its requests, each once.
 
-    What iclab itself defines is taken as sound unless `everything` is asked for.
+    Parts that iclab defines are skipped unless `everything` is set.
     """
 
     def __init__(self, file: str, *, everything: bool = False) -> None:
@@ -72,9 +72,7 @@ class CheckingEngine(PlanningEngine):
         return super().train(request, report)
 
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
-        """Zeros, after the checks. A planned model is all zeros, so that its measures are looked at with random
-        weights.
-        """
+        """Zeros, after the checks. A planned model is all zeros, so measures are checked on a random one."""
         self._note(request.name, request.jobs)
         world, model = (ensemble.unstack(x, 0) for x in (request.jobs.worlds, request.jobs.models))
         self._check("world", world, shape_of(world), lambda: check_world(world, self._file))
@@ -95,7 +93,7 @@ class CheckingEngine(PlanningEngine):
         return member.model.init(randomness.key(0), member.world)
 
     def _note(self, name: str, tree: Any) -> None:
-        """What was asked, for the comparison with a second time."""
+        """Record a request, to compare with the second run of the experiment."""
         leaves = [
             jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x
             for x in jax.tree.leaves(tree)
@@ -115,8 +113,8 @@ class CheckingEngine(PlanningEngine):
 
 
 def check_file(path: str, *, everything: bool = False) -> list[Finding]:
-    """Everything that a user's file defines and uses, with the settings of its smallest profile."""
-    require(split_file(path) is not None and Path(path).suffix == ".py", f"{path} is no .py file.")
+    """Check everything that a user's file defines and uses, at the settings of its smallest profile."""
+    require(split_file(path) is not None and Path(path).suffix == ".py", f"{path} is not a .py file.")
     name, text = read_file(path)
     paper, file = user_paper(name, text), f"{name}.py"
     settings = paper.settings.get("smoke", default_settings(paper))
@@ -144,15 +142,15 @@ def _settings(settings: Any) -> str:
     names = names_of(settings)
     plain = [name for name in names if isinstance(value_of(settings, name), bool | int | float | str)]
     others = [name for name in names if name not in plain]
-    note = f"; {', '.join(others)} cannot, being no number or text" if others else ""
+    note = f"; {', '.join(others)} cannot: only numbers and texts can" if others else ""
     return f"{', '.join(plain) or 'nothing'} can be set and swept{note}"
 
 
 def _frozen(settings: Any) -> None:
     demand(
         settings.__dataclass_params__.frozen,
-        f"{type(settings).__name__} can be changed after it was made.",
-        "Write @dataclasses.dataclass(frozen=True) above it: a run is known by its settings.",
+        f"{type(settings).__name__} is not frozen.",
+        "Write @dataclasses.dataclass(frozen=True) above it: settings identify a run and must not change.",
     )
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
@@ -174,21 +172,21 @@ def _experiment(
         first, second = (engine.digests for engine in engines)
         demand(
             first == second,
-            "asked twice, it asks for different trainings or tests.",
-            "An experiment is a function of lab.settings and the seed: no clock, no numpy.random without a fixed seed.",
+            "two runs of it request different trainings or tests.",
+            "An experiment depends only on lab.settings and the seed: no clock, no numpy.random without a fixed seed.",
         )
         data = kept[0]
         demand(
             isinstance(data, xr.Dataset),
             f"it returned {type(data).__name__}.",
-            "Return what lab.evaluate or .history gives.",
+            "Return the dataset of lab.evaluate or of .history.",
         )
         demand(
             any("seed" in values.dims for values in data.data_vars.values()),
-            "nothing that it returns has the dimension seed.",
-            "An interval is over seeds: keep that dimension.",
+            "no variable that it returns has the dimension seed.",
+            "Intervals are taken over seeds, so keep that dimension.",
         )
-        return f"gives {', '.join(map(str, data.data_vars))} over {', '.join(map(str, data.sizes))}"
+        return f"returns {', '.join(map(str, data.data_vars))} over {', '.join(map(str, data.sizes))}"
 
     try:
         finding = attempt(part, "results", body, file)
@@ -198,7 +196,7 @@ def _experiment(
 
 
 class PlanningWitness(CheckingEngine):
-    """Notes what is asked and checks nothing."""
+    """Records requests and checks nothing."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -208,7 +206,7 @@ class PlanningWitness(CheckingEngine):
 
 
 def _here(results: Results, statement: Statement) -> Statement:
-    """The statement in the readings that have no settings of their own: those are not tried."""
+    """The statement without readings that have their own settings, which are not tried."""
     kept = tuple(r for r in statement.readings if set(statement.needs_of(r)) <= set(results))
     return dataclasses.replace(statement, readings=kept or statement.readings)
 
@@ -222,11 +220,11 @@ def _statement(statement: Statement, results: Results) -> str:
 def _figure(paper: Paper, statement: Statement, results: Results, settings: Any) -> str:
     if statement.figure is None:
         finish(statement_figure(statement, results))
-        return "it has no figure of its own and gets one of its parts and rules"
+        return "it has no figure, so it gets a default one of its parts and rules"
     demand(
         statement.figure in paper.figures,
         f"there is no figure {statement.figure!r}.",
-        f"Figures are {', '.join(paper.figures) or 'none'}; without `figure` a statement gets one of its own.",
+        f"The figures are {', '.join(paper.figures) or 'none'}. Without `figure`, a statement gets a default one.",
     )
     finish(paper.figures[statement.figure](results, settings))
     return "it can be drawn"

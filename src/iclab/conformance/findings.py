@@ -1,4 +1,4 @@
-"""What a check found, in words, and what to do about it."""
+"""What a check found, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iclab.errors import in_words, line_in
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One check of one part ("world Regression"): did it pass, what was seen, and what to do where it did not."""
+    """One check of one part ("world Regression"): whether it passed, what it saw, and what to do if it failed."""
 
     part: str
     check: str
@@ -38,12 +38,12 @@ def demand(condition: object, words: str, remedy: str) -> None:
 
 
 def close(one: Any, other: Any) -> bool:
-    """The same up to two orders of summation in float32; NaN is like NaN."""
+    """Whether two arrays agree up to the order of summation in float32; NaN equals NaN."""
     return np.allclose(one, other, rtol=2e-3, atol=1e-4, equal_nan=True)
 
 
 def attempt(part: str, check: str, body: Callable[[], str], file: str) -> Finding:
-    """Run a check; `body` returns what was seen. An error is explained, with the line of the user's file."""
+    """Run a check; `body` returns what it saw. An error is explained, with the line of the user's file."""
     try:
         return Finding(part, check, True, body())
     except Failure as failure:
@@ -56,31 +56,30 @@ def attempt(part: str, check: str, body: Callable[[], str], file: str) -> Findin
 
 SHAPE = (
     "A field that decides a shape must be fixed when the program is compiled: declare it as `length: int = "
-    "static(20)`. For "
-    "what varies inside one program use masks (`present`) instead of shapes."
+    "static(20)`. For sizes that vary inside one program, use masks (`present`) instead of shapes."
 )
 BRANCH = (
-    "Inside `sample`, a model or a probe nothing can depend on a value by `if`, `while`, `int()` or "
-    "`float()`: use jnp.where."
+    "Inside `sample`, a model or a probe, `if`, `while`, `int()` and `float()` cannot use a traced value: use "
+    "jnp.where."
 )
 EXPLANATIONS: tuple[tuple[type[BaseException], str, str], ...] = (
     (
         jax.errors.TracerBoolConversionError,
-        "a Python `if` or `while` asks for the value of something that is traced.",
+        "a Python `if` or `while` needs the value of a traced number.",
         BRANCH,
     ),
-    (jax.errors.NonConcreteBooleanIndexError, "an array is indexed by a mask, so that its size would depend on values.",
+    (jax.errors.NonConcreteBooleanIndexError, "an array is indexed by a mask, so its size would depend on values.",
      "Keep all tokens and multiply by the mask, or use jnp.where(mask, value, 0)."),
-    (jax.errors.TracerArrayConversionError, "NumPy was given something that is traced.",
+    (jax.errors.TracerArrayConversionError, "a NumPy function got a traced value.",
      "Use jax.numpy (jnp) in place of numpy (np) wherever a prompt, a key or a traced setting is involved."),
     (jax.errors.TracerIntegerConversionError, "a traced number is used where Python needs a whole number.", SHAPE),
-    (jax.errors.UnexpectedTracerError, "a traced value was kept after the function that made it had ended.",
-     "Return everything; do not store it in a global variable or in an object."),
-    (dataclasses.FrozenInstanceError, "a field is assigned, but worlds and models are frozen.",
+    (jax.errors.UnexpectedTracerError, "a traced value is used after the function that made it has ended.",
+     "Return every value; do not store it in a global variable or in an object."),
+    (dataclasses.FrozenInstanceError, "a field is assigned a value, but worlds and models are frozen.",
      "Compute the value where it is needed, or return a new object (dataclasses.replace)."),
     (
         jax.errors.ConcretizationTypeError,
-        "a traced number is used where its value is needed at once.",
+        "a traced number is used where Python needs its value.",
         f"{SHAPE} {BRANCH}",
     ),
     (NotImplementedError, "something is not defined.", "Write the method that the message names."),
@@ -88,7 +87,7 @@ EXPLANATIONS: tuple[tuple[type[BaseException], str, str], ...] = (
 
 
 def explain(error: Exception) -> tuple[str, str]:
-    """An error in words, and the usual remedy where there is one."""
+    """An error in words, and the usual remedy if there is one."""
     text = str(error)
     if isinstance(error, TypeError) and "Shapes must be 1D sequences of concrete values" in text:
         return "a traced number is used as a shape.", SHAPE
@@ -97,4 +96,4 @@ def explain(error: Exception) -> tuple[str, str]:
     for kind, words, remedy in EXPLANATIONS:
         if isinstance(error, kind):
             return (words if kind is not NotImplementedError else in_words(error)), remedy
-    return in_words(error), "Correct the line that the message names; then check again."
+    return in_words(error), "Correct the line that the message names, then check again."

@@ -1,4 +1,4 @@
-"""What every model keeps to: an answer and a trace, masks respected, no look at the truth, finite gradients."""
+"""Checks of a model: it returns an answer and a trace, respects masks, ignores the truth, and has finite gradients."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from iclab.prompts import Padding, Prompt
 from iclab.worlds import padding_of
 
 PROMPTS = 16
-GARBAGE = 5.0  # the size of what is put into absent tokens
+GARBAGE = 5.0  # the size of the numbers put into absent tokens
 MASK = (
     "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before "
-    "a softmax, and "
+    "a softmax and "
 )
 MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 
 
 def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Finding]:
-    """One check after another, in a world that is sound itself, until one fails: each relies on those before it."""
+    """Run one check after another, in a sound world, until one fails: each relies on those before it."""
     part = f"model {type(settings).__name__}"
     made = attempt(part, "initialisation", lambda: _init(settings, world), file)
     yield made
@@ -52,19 +52,19 @@ def _init(settings: Any, world: Any) -> str:
     demand(
         callable(model),
         f"init returned {type(model).__name__}, which cannot be called.",
-        "Return a model: model(prompt).",
+        "Return a model that can be called as model(prompt).",
     )
     leaves = jax.tree.leaves(model)
-    demand(leaves, "the model has no weights.", "Its weights are arrays in the fields of an eqx.Module.")
+    demand(leaves, "the model has no weights.", "Store the weights as arrays in the fields of an eqx.Module.")
     numbers = [leaf for leaf in leaves if not (eqx.is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating))]
     demand(
         not numbers,
-        f"a field of the model holds {numbers[0] if numbers else None!r}, which is no array of floats.",
-        "What is trained is a float array; anything else (a number, a name) is a static field: `depth: int = "
+        f"a field of the model holds {numbers[0] if numbers else None!r}, which is not an array of floats.",
+        "Weights are float arrays; declare anything else (a number, a name) as a static field: `depth: int = "
         "static(2)`.",
     )
     same = all(np.array_equal(a, b) for a, b in zip(leaves, jax.tree.leaves(again), strict=True))
-    demand(same, "the same key gave two different initialisations.", "Draw weights from `key` with jax.random only.")
+    demand(same, "the same key gives two different initialisations.", "Draw weights from `key` with jax.random only.")
     arrays = jax.tree.map(jnp.asarray, (settings, world))
     eqx.filter_eval_shape(lambda pair, k: pair[0].init(k, pair[1]), arrays, key)
     return f"{sum(leaf.size for leaf in leaves)} weights in {len(leaves)} arrays, from the key alone"
@@ -76,7 +76,7 @@ def _shapes(model: Any, world: Any, loss: Loss) -> str:
     demand(
         isinstance(answer, tuple) and len(answer) == 2,
         f"the model returned {type(answer).__name__}, not a pair.",
-        "Return (output, trace): the answer at the query, and whatever is worth looking at (attention, say; {} "
+        "Return (output, trace): the answer at the query, and whatever is worth a look (attention, say; {} "
         "if nothing).",
     )
     output = answer[0]
@@ -84,7 +84,7 @@ def _shapes(model: Any, world: Any, loss: Loss) -> str:
     demand(
         jnp.shape(value) == () and bool(jnp.isfinite(value)),
         f"with an output of shape {jnp.shape(output)} the loss {loss.name!r} is {value}, not one finite number.",
-        "hinge and regression want one number as output; squared and cross_entropy a vector like the world's answers.",
+        "hinge and regression need one number as output; squared and cross_entropy a vector like the world's answers.",
     )
     return f"the output has the shape {jnp.shape(output)}, the loss {loss.name!r} is a number"
 
@@ -95,7 +95,7 @@ def _answers(model: Any, prompts: Prompt) -> Any:
 
 
 def answers(model: Any, prompts: Prompt) -> np.ndarray:
-    """The outputs on prompts that are stacked."""
+    """The outputs on stacked prompts."""
     return np.asarray(_answers(model, prompts))
 
 
@@ -105,8 +105,8 @@ def _compiled(model: Any, world: Any, loss: Loss) -> str:
     alone = np.stack([np.asarray(model(pick(prompts, number))[0]) for number in range(4)])
     demand(
         close(together, alone),
-        "an answer in a compiled batch is another one than the answer alone.",
-        "The model must depend on nothing but its weights and the prompt.",
+        "an answer in a compiled batch differs from the answer to the prompt alone.",
+        "The model may depend only on its weights and the prompt.",
     )
     return "answers alone and in a compiled batch agree"
 
@@ -120,9 +120,7 @@ def _truth(model: Any, world: Any, loss: Loss) -> str:
     prompts = draw(world, PROMPTS)
     before = answers(model, prompts)
     said = ["target", "pattern"]
-    said += (
-        ["label"] if prompts.label_atom is None else []
-    )  # where labels are shown as an atom they are part of the tokens
+    said += ["label"] if prompts.label_atom is None else []  # labels shown as an atom are part of the tokens
     said += ["outlier"] if prompts.outlier is not None else []
     for name in said:
         other = np.roll(np.asarray(getattr(prompts, name)), 1, axis=0)
@@ -130,16 +128,16 @@ def _truth(model: Any, world: Any, loss: Loss) -> str:
         demand(
             close(before, answers(model, changed)),
             f"the answer changes when `prompt.{name}` does: the model looks at the truth.",
-            "A model reads prompt.tokens() and prompt.present only; target, label and pattern are for losses "
+            "A model may read only prompt.tokens() and prompt.present; target, label and pattern are for losses "
             "and probes.",
         )
     return "the model reads the tokens, not the truth about them"
 
 
 def hide(prompts: Prompt, padding: Padding) -> Prompt:
-    """The prompts with more of their contexts absent, where the world lets them be; at least one group of them stays.
+    """The prompts with more contexts absent, where the world allows it; at least one group stays.
 
-    Anywhere: about a third, at random places. In front: the first ones, a random number of them.
+    Anywhere: about a third, at random places. In front: a random number of the first ones.
     """
     contexts = np.asarray(prompts.present)[:, :-1]
     there = contexts[:, :: padding.together]
@@ -155,12 +153,12 @@ def hide(prompts: Prompt, padding: Padding) -> Prompt:
 
 
 def hidden(world: Any, count: int) -> Prompt:
-    """Prompts of a world, some of their contexts absent."""
+    """Prompts of a world, with some contexts absent."""
     return hide(draw(world, count), padding_of(world))
 
 
 def spoil(prompts: Prompt) -> Prompt:
-    """The same prompts with other content in the absent tokens."""
+    """The same prompts with different content in the absent tokens."""
     shape = jax.vmap(lambda p: p.tokens())(prompts).shape
     drawn = GARBAGE * np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     noise = jnp.zeros(shape) if prompts.noise is None else prompts.noise
@@ -182,13 +180,13 @@ def shorten(prompt: Prompt) -> Prompt:
 def _masks(model: Any, world: Any, loss: Loss) -> str:
     prompts = hidden(world, PROMPTS)
     before, after = answers(model, prompts), answers(model, spoil(prompts))
-    demand(np.isfinite(before).all(), "an answer is not finite where contexts are absent.", MASK)
+    demand(np.isfinite(before).all(), "an answer is not finite if contexts are absent.", MASK)
     demand(
         close(before, after),
-        "the answer changes with what stands in absent tokens: the mask is not respected.",
+        "the answer changes with the content of absent tokens: the model ignores the mask.",
         MASK,
     )
-    return "what stands in absent tokens does not matter"
+    return "the content of absent tokens does not matter"
 
 
 def _padding(model: Any, world: Any, loss: Loss) -> str:
@@ -197,12 +195,12 @@ def _padding(model: Any, world: Any, loss: Loss) -> str:
     short = np.stack([np.asarray(model(shorten(pick(prompts, number)))[0]) for number in range(2)])
     demand(
         close(padded, short),
-        "a padded prompt has another answer than the same prompt without its padding: padding leaks.",
+        "the answer to a padded prompt differs from that without padding: padding leaks.",
         "A shorter context is a longer one with tokens absent. Divide by jnp.sum(prompt.present), not by the "
-        "length, and count positions by the tokens that are present. Where the order of the tokens matters, their "
-        "world may say that absent ones stand in front: `padding = Padding(in_front=True)`.",
+        "length, and count positions by the tokens that are present. If the order of tokens matters, the world may "
+        "put absent ones in front: `padding = Padding(in_front=True)`.",
     )
-    return f"a padded prompt is answered as the shorter one; absent tokens stand {padding_of(world)}"
+    return f"a padded prompt is answered like the shorter one; absent tokens stand {padding_of(world)}"
 
 
 def _gradients(model: Any, world: Any, loss: Loss) -> str:
@@ -218,14 +216,14 @@ def _gradients(model: Any, world: Any, loss: Loss) -> str:
     demand(
         not bad,
         f"the gradient of {', '.join(bad)} is not finite at initialisation.",
-        "jnp.where(mask, f(x), 0) has a NaN gradient where f(x) is not finite: make x harmless before f, as in "
+        "jnp.where(mask, f(x), 0) has a NaN gradient if f(x) is not finite: make x harmless before f, as in "
         "jnp.sqrt(jnp.where(mask, x, 1.0)). Norms and square roots at 0 and a softmax over nothing are the "
         "usual places.",
     )
     demand(
         any(np.any(leaf) for _, leaf in found),
         "every gradient is zero at initialisation: training cannot begin.",
-        "Start from weights that are not all zero, or from a place where the loss is not flat.",
+        "Start from weights that are not all zero, or where the loss is not flat.",
     )
     still = [jax.tree_util.keystr(path, simple=True, separator=".") for path, leaf in found if not np.any(leaf)]
     return "all gradients are finite" + (f"; those of {', '.join(still)} are zero at initialisation" if still else "")

@@ -1,6 +1,4 @@
-"""What every loss and every probe keeps to: numbers where they are wanted, named axes, the same result for the same
-key.
-"""
+"""Checks of losses and probes: finite numbers, named axes, the same result for the same key."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def check_loss(loss: Loss, model: Any, world: Any, file: str) -> Iterator[Finding]:
-    """Is it lowest at the right answer, and are its mistakes mistakes?"""
+    """Check that a loss is lowest at the right answer and that `mistake` finds the mistakes."""
     yield attempt(f"loss {loss.name}", "values", lambda: _loss(loss, model, world), file)
 
 
@@ -56,14 +54,14 @@ def _loss(loss: Loss, model: Any, world: Any) -> str:
     demand(
         wrong.dtype == bool and tie.dtype == bool,
         "`mistake` does not return two truth values.",
-        "mistake(output, prompt) returns (is it wrong, is it a tie), two booleans.",
+        "mistake(output, prompt) must return two booleans: is it wrong, and is it a tie.",
     )
-    demand(not bool(wrong.any()), "it counts the right answer as a mistake.", "Correct `mistake`.")
-    return "lowest at the right answer, which is no mistake"
+    demand(not bool(wrong.any()), "`mistake` counts the right answer as a mistake.", "Correct `mistake`.")
+    return "lowest at the right answer, which is not a mistake"
 
 
 def _right(prompts: Prompt) -> jax.Array:
-    """The output that is exactly right: the target, or the answer that it numbers."""
+    """The exactly right output: the target, or the answer that the target numbers."""
     if prompts.answers is None:
         return jnp.asarray(prompts.target, float)
     return jax.vmap(lambda p: p.answers[p.target])(prompts)
@@ -81,7 +79,7 @@ def check_observer(observer: Callable[..., Any], model: Any, member: Any, file: 
         _named(found)
         again = observer(model, member, key)
         same = all(close(found[name], again[name]) for name in found)
-        demand(same, "the same model and key gave two different results.", "Draw from `key` with jax.random only.")
+        demand(same, "the same model and key give two different results.", "Draw from `key` with jax.random only.")
         return _said(found)
 
     yield attempt(part, "values", body, file)
@@ -112,10 +110,10 @@ def _reads_padding(compiled: Callable[[Prompt], dict[str, np.ndarray]], world: A
     moved = [n for n in before if before[n].ndim == 1 and not close(before[n], after[n])]
     demand(
         not moved,
-        f"{', '.join(moved)} changes with what stands in absent tokens.",
+        f"{', '.join(moved)} changes with the content of absent tokens.",
         "Weigh by `prompt.present` before summing over tokens: a probe must not see padding.",
     )
-    return "what stands in absent tokens does not matter"
+    return "the content of absent tokens does not matter"
 
 
 def _named(found: Any) -> None:
@@ -132,4 +130,4 @@ def _named(found: Any) -> None:
 def _said(found: Mapping[str, Any]) -> str:
     lost = [name for name, value in found.items() if not np.isfinite(np.asarray(value, float)).all()]
     note = f"; not finite at initialisation: {', '.join(lost)}" if lost else ""
-    return f"gives {', '.join(name.partition('@')[0] for name in found)}{note}"
+    return f"returns {', '.join(name.partition('@')[0] for name in found)}{note}"

@@ -1,6 +1,4 @@
-"""What every world keeps to: shapes, randomness from the key alone, truth that agrees with the tokens, safe to
-compile.
-"""
+"""Checks of a world: shapes, randomness from the key alone, truth that agrees with the tokens, compilation."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from iclab.worlds import padding_of
 
 PROMPTS = 512  # on which truth and tokens are compared
 PER_TOKEN = ("atoms", "coefficients", "present", "pattern", "label", "noise", "outlier", "step")
-SIGMAS = 4.0  # by which tokens with the query's pattern must be more like it than others are
+SIGMAS = 4.0  # by which tokens with the query's pattern must resemble it more than others do
 
 
 @eqx.filter_jit
@@ -29,7 +27,7 @@ def _draw(world: Any, keys: Any) -> Prompt:
 
 
 def draw(world: Any, count: int) -> Prompt:
-    """The first few of a batch of prompts, compiled once, with the world's numbers as arguments: as in a training."""
+    """The first few prompts of a batch, compiled once, with the world's numbers as arguments, as in a training."""
     prompts = _draw(jax.tree.map(jnp.asarray, world), _keys_of_batch())
     return jax.tree.map(lambda leaf: leaf[:count], prompts)
 
@@ -39,7 +37,7 @@ def _keys_of_batch() -> Any:
 
 
 def check_world(world: Any, file: str) -> Iterator[Finding]:
-    """One check after another, until one fails: each relies on those before it."""
+    """Run one check after another until one fails: each relies on those before it."""
     for check, body in (
         ("shapes", _shapes), ("keys", _keys), ("jit and vmap", _compiled), ("columns", _columns), ("truth", _truth),
     ):  # fmt: skip
@@ -58,18 +56,20 @@ def _shapes(world: Any) -> str:
     )
     tokens = prompt.tokens()
     count, columns = tokens.shape
-    demand(count >= 2, f"a prompt has {count} token.", "It needs at least one context and, last, the query.")
+    demand(count >= 2, f"a prompt has {count} token.", "A prompt needs at least one context and, last, the query.")
     for name in PER_TOKEN:
         value = getattr(prompt, name)
         demand(
             value is None or len(value) == count,
-            f"`{name}` speaks of {0 if value is None else len(value)} tokens, but there are {count}.",
+            f"`{name}` has {0 if value is None else len(value)} entries, but there are {count} tokens.",
             "Every field but `target`, `dictionary`, `answers` and `chain` has one entry per token, the query's last.",
         )
     demand(
-        prompt.target.shape == (), f"the target has the shape {prompt.target.shape}.", "It is one number: the answer."
+        prompt.target.shape == (),
+        f"the target has the shape {prompt.target.shape}.",
+        "It must be one number: the answer.",
     )
-    demand(prompt.present.dtype == bool, f"`present` holds {prompt.present.dtype}.", "Make it of True and False.")
+    demand(prompt.present.dtype == bool, f"`present` holds {prompt.present.dtype}.", "It must be an array of booleans.")
     finite = all(bool(jnp.isfinite(x).all()) for x in (tokens, prompt.target, prompt.label))
     demand(
         finite, "a token, a label or the target is not finite.", "Look for divisions by zero, logarithms and overflow."
@@ -99,9 +99,8 @@ def _compiled(world: Any) -> str:
         )
         demand(
             same,
-            "a prompt drawn in a compiled batch is another one than drawn alone with the same key and number.",
-            "`sample` must depend on nothing but the world's fields, `key` and `index`: no globals, counters or "
-            "numpy.random.",
+            "a prompt drawn in a compiled batch differs from the one drawn alone with the same key and number.",
+            "`sample` may depend only on the world's fields, `key` and `index`: no globals, counters or numpy.random.",
         )
     return "prompts drawn alone and in a compiled batch agree"
 
@@ -111,16 +110,16 @@ def _keys(world: Any) -> str:
     same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(again), strict=True))
     demand(
         same,
-        "the same key gave two different prompts.",
+        "the same key gives two different prompts.",
         "Draw everything from `key` with jax.random (split it for each draw); never from numpy.random or the "
         "random module.",
     )
     demand(
         not np.array_equal(first.tokens(), other.tokens()),
-        "two different keys gave the same tokens.",
+        "two different keys give the same tokens.",
         "Draw the prompt from `key`; a constant key inside `sample` makes all prompts of a batch equal.",
     )
-    return "the same key gives the same prompt, another key another one"
+    return "the same key gives the same prompt, and another key a different one"
 
 
 def _truth(world: Any) -> str:
@@ -129,23 +128,23 @@ def _truth(world: Any) -> str:
     present, label = np.asarray(prompts.present), np.asarray(prompts.label)
     demand(
         present[:, -1].all(),
-        "the query, the last token, is marked as absent.",
+        "the query (the last token) is marked as absent.",
         "Set `present` of the last token to True.",
     )
-    demand(present[:, :-1].any(1).all(), "a prompt has no context that is present.", "Leave at least one context in.")
+    demand(present[:, :-1].any(1).all(), "all contexts of a prompt are absent.", "Keep at least one context present.")
     _absent(world, present)
     atoms, rows = np.asarray(prompts.atoms), prompts.dictionary.shape[-2]
     demand(
         ((atoms >= 0) & (atoms < rows)).all(),
         f"an atom has the number {atoms.max() if atoms.max() >= rows else atoms.min()}, but the dictionary has "
         f"{rows} rows.",
-        "JAX reads beyond the end of an array without a word: number the atoms from 0 to the last row.",
+        "JAX does not report reading beyond the end of an array: number the atoms from 0 to the last row.",
     )
     for name in ("dictionary", "answers"):
         shared = getattr(prompts, name)
         demand(
             shared is None or np.array_equal(shared, np.broadcast_to(shared[:1], shared.shape)),
-            f"`{name}` is another one in every prompt.",
+            f"`{name}` differs between prompts.",
             f"`{name}` belongs to the world: all prompts of a batch share it. Make it a field, and draw "
             "`target` instead.",
         )
@@ -153,7 +152,7 @@ def _truth(world: Any) -> str:
     demand(
         (label[:, -1] == 0).all(),
         "the query shows its label.",
-        "`label` of the last token is 0: what it is must be found out.",
+        "`label` of the last token must be 0: the model has to find it.",
     )
     if prompts.outlier is not None:
         flags = np.asarray(prompts.outlier)
@@ -171,7 +170,7 @@ def _absent(world: Any, present: np.ndarray) -> None:
     padding, contexts = padding_of(world), present[:, :-1]
     demand(
         contexts.shape[1] % padding.together == 0,
-        f"`padding` says {padding}, but there are {contexts.shape[1]} contexts.",
+        f"`padding` is {padding}, but there are {contexts.shape[1]} contexts.",
         "The contexts must divide into groups of `together`.",
     )
     groups = contexts.reshape(len(contexts), -1, padding.together)
@@ -179,8 +178,8 @@ def _absent(world: Any, present: np.ndarray) -> None:
     ordered = not padding.in_front or (np.diff(contexts.astype(int), axis=1) >= 0).all()
     demand(
         bool(whole and ordered),
-        f"`padding` says that tokens are absent {padding}, and `present` does not keep to it.",
-        "Correct `present`, or leave `padding` out: then tokens may be absent anywhere, one by one.",
+        f"`padding` says that tokens are absent {padding}, but `present` contradicts it.",
+        "Correct `present`, or remove `padding`: then single tokens may be absent anywhere.",
     )
 
 
@@ -193,7 +192,7 @@ def _target(prompts: Prompt) -> None:
     demand(
         np.issubdtype(target.dtype, np.integer) and target.min() >= 0 and target.max() < count,
         f"the target is {target.flat[0]}, but the world has {count} answers.",
-        f"Where a world has answers, `target` is the number of the right one: a whole number from 0 to {count - 1}.",
+        f"If a world has answers, `target` is the number of the right one: a whole number from 0 to {count - 1}.",
     )
 
 
@@ -210,20 +209,20 @@ def _labels(world: Any, tokens: np.ndarray, present: np.ndarray, label: np.ndarr
     )
     demand(
         not wrong.any(),
-        f"{wrong.mean():.0%} of the contexts show another label in their columns than `label` says.",
+        f"{wrong.mean():.0%} of the contexts show a label in their columns that differs from `label`.",
         "`label` is the number that the label columns of a token (those after `feature_columns`) show. Set both "
         "from one.",
     )
     demand(
         np.allclose(columns[:, -1], 0, atol=1e-5),
-        "the query's label columns are not empty: the answer may be read off.",
-        "Set the label columns of the last token to 0; the answer belongs into `target`.",
+        "the query's label columns are not empty: they may give the answer away.",
+        "Set the label columns of the last token to 0; the answer belongs in `target`.",
     )
     return "labels are what the tokens show"
 
 
 def _patterns(tokens: np.ndarray, present: np.ndarray, pattern: np.ndarray) -> str:
-    """Contexts that carry the query's pattern must be more like the query than those that do not."""
+    """Contexts with the query's pattern must resemble the query more than the others do."""
     there = present[:, :-1]
     same, other = (pattern[:, :-1] == pattern[:, -1:]) & there, (pattern[:, :-1] != pattern[:, -1:]) & there
     usable = same.any(1) & other.any(1)
@@ -236,9 +235,8 @@ def _patterns(tokens: np.ndarray, present: np.ndarray, pattern: np.ndarray) -> s
     error = lead.std(ddof=1) / np.sqrt(len(lead)) + 1e-9
     demand(
         lead.mean() > SIGMAS * error,
-        "contexts that `pattern` says to be like the query are no more like it than the others.",
-        "`pattern` numbers what a token carries, so that tokens with the query's number resemble it. Leave it "
-        "out where "
-        "there is no such thing.",
+        "contexts with the query's `pattern` resemble the query no more than the others do.",
+        "`pattern` numbers what a token carries, so tokens with the query's number must resemble it. Leave it out "
+        "if there is no such thing.",
     )
     return "contexts with the query's pattern resemble it"

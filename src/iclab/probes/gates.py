@@ -33,7 +33,7 @@ def weighed(model: Model, prompt: Prompt) -> tuple[Array, Weighing]:
     output, trace = model(prompt)
     require(
         isinstance(trace, Weighing),
-        f"{type(model).__name__} keeps no score and no gate for each example; ask it for its answers.",
+        f"{type(model).__name__} has no score and no gate for each example; measure its answers instead.",
     )
     return output, trace
 

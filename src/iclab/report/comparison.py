@@ -1,5 +1,5 @@
-"""Two runs side by side, or a run and the answers on record: statement by statement what is answered otherwise and in
-which reading and part, what was set differently, which intervals moved.
+"""Compare two runs, or a run and the recorded answers: which statements, readings and parts have other answers, which
+settings differ, which intervals moved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Side:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A setting, an answer or a rule that is not the same; `how` says whether both runs decide it."""
+    """A setting, an answer or a rule that differs; `how` says whether both runs decide it."""
 
     where: str
     name: str
@@ -45,7 +45,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Restated:
-    """A statement whose answer, or that of a reading or part of it, is not the same."""
+    """A statement whose answer differs, or the answer of one of its readings or parts."""
 
     id: str
     source: str
@@ -57,7 +57,7 @@ class Restated:
 
 @dataclasses.dataclass(frozen=True)
 class Shift:
-    """A part whose two intervals have nothing in common."""
+    """A part whose two intervals do not overlap."""
 
     statement: str
     part: str
@@ -118,7 +118,7 @@ def compare(first: Side, second: Side) -> Comparison:
 
 
 def _inside(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[Difference]:
-    """What differs in the readings of a statement and in their parts: answers, hypotheses, outcomes, controls."""
+    """The differences in a statement's readings and parts: answers, hypotheses, outcomes, controls."""
     found = []
     others = {reading["name"]: reading for reading in two["readings"]}
     for before in one["readings"]:
@@ -139,7 +139,7 @@ def _inside(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[Difference]:
 
 
 def _changed(where: str, name: str, first: str, second: str) -> list[Difference]:
-    """The difference, if there is one, and whether one of the two leaves open what the other decides."""
+    """The difference, if any, and whether one run leaves open what the other decides."""
     if first == second:
         return []
     answers, open_first, open_second = set(Answer), first in UNDECIDED, second in UNDECIDED
@@ -152,13 +152,13 @@ def _changed(where: str, name: str, first: str, second: str) -> list[Difference]
 
 
 def _met(reading: Mapping[str, Any]) -> str:
-    """How many hypotheses are met, in a run's words or in those of a record."""
+    """The number of hypotheses met, from a run or from a record."""
     known = reading.get("hypotheses")
     return f"{known['met']} of {known['of']}" if isinstance(known, Mapping) else known or "none"
 
 
 def _control(part: Mapping[str, Any]) -> str:
-    """What untrained models say, in a run's words or in those of a record."""
+    """The outcome of untrained models, from a run or from a record."""
     known = part.get("control")
     return str(known["outcome"]) if isinstance(known, Mapping) else known or "not asked"
 
@@ -173,7 +173,7 @@ def _parts(statement: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether two intervals do not touch, or one run has a number where the other has none."""
+    """Whether two intervals do not touch, or only one of the runs has a number."""
     if (one["measured"] is None) != (two["measured"] is None):
         return True
     ends = (one["low"], one["high"], two["low"], two["high"])
@@ -188,7 +188,7 @@ def _settings(first: Side, second: Side) -> list[Difference]:
     found = [
         Difference("run", name, old[name], new[name])
         for old, new, name in places
-        if name in old and name in new and old[name] != new[name]  # a record knows neither version nor machine
+        if name in old and name in new and old[name] != new[name]  # a record has neither version nor machine
     ]
     texts = [side.get("texts", {}) for side in (one, two)]
     digests = [{name: hashlib.sha256(text.encode()).hexdigest()[:8] for name, text in part.items()} for part in texts]
@@ -239,7 +239,7 @@ def print_comparison(out: Console, found: Comparison, colours: Mapping[str, str]
 
 
 def _safe(text: object) -> str:
-    """Text of a folder that somebody else may have made, as text."""
+    """Text from a folder that somebody else may have made, escaped."""
     return escape(plain(str(text)))
 
 
@@ -256,7 +256,7 @@ def summary(found: Comparison) -> str:
     told = [
         f"{found.shared} statements in both, {found.equal} with equal numbers; {changed} answers changed",
         *(f"{n} parts {how}" for how in (DIFFERENTLY, ONLY_FIRST, ONLY_SECOND) if (n := parts_decided(found, how))),
-        f"{len(found.shifts)} intervals moved apart",
+        f"{len(found.shifts)} intervals no longer overlap",
         f"{len(found.settings)} settings differ.",
     ]
     return ", ".join(told)
@@ -267,5 +267,5 @@ def _interval(part: Mapping[str, Any]) -> str:
 
 
 def render_comparison(found: Comparison) -> str:
-    """The comparison as a page of its own."""
+    """The comparison as an HTML page."""
     return rendered("comparison.html", found=found, summary=summary(found))

@@ -1,6 +1,4 @@
-"""A figure's SVG as it stands inside HTML: with colours that follow the theme, and without what only costs time to
-load.
-"""
+"""A figure's SVG inside HTML: its colours follow the theme, and parts that only cost loading time are removed."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import re
 
 from iclab.drawing import COLOURS
 
-# What the figures' own colours are called on the page, where a dark theme gives them other values.
+# The names of the figures' colours on the page; a dark theme gives them other values.
 INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "soft", "#bbbbbb": "faint"} | {
     colour.lower(): f"series-{number}" for number, colour in enumerate(COLOURS, 1)
 }
@@ -17,13 +15,13 @@ INKS = {"#000000": "ink", "#ffffff": "paper", "#dddddd": "grid", "#333333": "sof
 def themed(svg: str, prefix: str) -> str:
     """An SVG to put inside HTML.
 
-    Ids stay where something refers to them, under names of this figure; coordinates lose the digits that no screen
-    shows; the font is named once; rules that would reach the rest of the page become attributes.
+    Ids that something refers to get names of this figure, the others go; coordinates lose digits that no screen shows;
+    the font is named once; style rules that would affect the rest of the page become attributes.
     """
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
     points = float((re.search(r'width="([\d.]+)pt"', body) or ["", "600"])[1])
-    size = f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # readable, and not blown up
+    size = f"min-width: {0.85 * points:.0f}px; max-width: {1.75 * points:.0f}px"  # readable, but not enlarged
     body = body.replace(
         "<svg ", f'<svg stroke-linejoin="round" font-family="DejaVu Sans, Verdana, sans-serif" style="{size}" ', 1
     )
@@ -35,7 +33,7 @@ def themed(svg: str, prefix: str) -> str:
     body = re.sub(r'\b(d|x|y|transform)="([^"]*)"', lambda found: f'{found[1]}="{_rounded(found[2])}"', body)
     body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
     body = re.sub(r">\s+<", "><", body)
-    for _ in range(3):  # groups that only grouped
+    for _ in range(3):  # groups without a purpose
         body = re.sub(r"<g>((?:(?!</?g[ >]).)*)</g>", r"\1", body)
     return re.sub(r"#[0-9a-fA-F]{6}\b", _ink, body)
 

@@ -1,4 +1,4 @@
-"""The strongest counter-evidence against a paper: parts that fail where all hypotheses are met, with their commands."""
+"""The strongest counter-evidence: parts that fail although all hypotheses are met, with the commands that show it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Evidence:
 
 
 def evidence(given: Testimony, own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[Evidence]:
-    """Parts that fail where all hypotheses are met, one per statement: in the first reading in which one does, the part
-    that is farthest from its rule. Statements that fail as a whole come first, then theorems before propositions before
-    figures before lemmas, then what holds in fewer readings, then what is farther from its rule.
+    """Parts that fail although all hypotheses are met, one per statement: in the first reading with such a part, the
+    one farthest from its rule. Statements that fail as a whole come first, then theorems before propositions before
+    figures before lemmas, then those that hold in fewer readings, then those farther from their rule.
     """
     found = []
     for entry in own:
@@ -51,7 +51,7 @@ def evidence(given: Testimony, own: Sequence[Record], statements: Mapping[str, S
 
 
 def _weight(source: str) -> int:
-    """How much of a paper rests on a statement, by what it is called."""
+    """How important a statement is, by its name in the paper."""
     if source.startswith("Theorem"):
         return 3
     if source.startswith(("Proposition", "Corollary")):
@@ -67,9 +67,9 @@ def _told(given: Testimony, entry: Record, statement: Statement, one: Record, pa
     if one["hypotheses"]:
         words.append(f"Hypotheses met: {one['hypotheses']}, with a hidden constant of 1.")
     if part["control"]:
-        words.append(f"The same rule, put to untrained models: {part['control']}.")
+        words.append(f"Untrained models under the same rule: {part['control']}.")
     if statement.ours:
-        words.append(f"Ours in this: {'; '.join(statement.ours)}.")
+        words.append(f"Our own choices here: {'; '.join(statement.ours)}.")
     wanted = f"{entry['id']}[{one['name']}]" if one["name"] else entry["id"]
     again = shlex.join(["iclab", "reproduce", wanted, "--profile", given.profile, "--seeds", str(part["seeds"])])
     return Evidence(entry["source"], shortened(statement.words), tuple(words), again)
@@ -86,7 +86,7 @@ def _rule(statement: Statement, name: str) -> Part:
 
 
 def _clearness(part: Record, asked: Part) -> float:
-    """How many half-widths of its interval a part is away from its rule; at most 1000."""
+    """The distance of a part from its rule, in half-widths of its interval; at most 1000."""
     low, high, measured = (part[name] for name in ("low", "high", "measured"))
     if measured is None or low is None or high is None:
         return 0.0

@@ -12,7 +12,7 @@
     return window.vegaEmbed;
   };
 
-  // What a member does on a prompt at a step, whole or with something removed.
+  // What a member does on a prompt at a step, complete or with something removed.
   const reader = (data) => {
     const [, members, steps, stages, prompts] = data.shape;
     const place = (c, step = c.step) => (((c.at * members + c.member) * steps + step) * stages + c.stage) * prompts + c.prompt;
@@ -45,7 +45,7 @@
   const side = (root, data) => {
     const read = reader(data), places = [...root.querySelectorAll(".chart")];
     let views = null, drawn = 0;
-    // A scale holds over the whole training, so that growth can be seen; what is removed may need another one.
+    // The scale is fixed over the whole training, so that growth shows; an ablation may need another scale.
     const scaled = (chart, number, ablation) => {
       const change = data.ablations[ablation - 1]?.panels[number];
       if (!Array.isArray(change)) return chart;

@@ -1,7 +1,7 @@
 """The mechanism explorer: what happens inside a trained model on one prompt, along training.
 
 Charts are Vega-Lite, written with Altair. The page holds the library once, and every explorer's numbers as flat lists;
-its script cuts out the part that is chosen and hands it to the charts.
+its script passes the chosen part to the charts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def library() -> Markup:
 
 
 def content(shown: Exploration) -> Markup:
-    """An explorer's numbers and charts as JSON that can stand inside a script element."""
+    """An explorer's numbers and charts as JSON that is safe inside a script element."""
     data = {
         "steps": list(shown.steps),
         "members": list(shown.members),
@@ -62,7 +62,7 @@ def content(shown: Exploration) -> Markup:
 
 
 def _ablation(one: Ablation) -> dict[str, Any]:
-    """What changes where something is removed."""
+    """What changes if something is removed."""
     return {
         "said": _texts(one.said),
         "lines": {name: _numbers(values) for name, values in one.lines.items()},
@@ -90,9 +90,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _bar_chart(panel: Panel, groups: list[str], finite: np.ndarray) -> dict[str, Any]:
-    """Bars over items with what each shows below it; the scale holds over the whole training, so that growth can be
-    seen.
-    """
+    """Bars over items, each with its label below. The scale is fixed over the whole training, so that growth shows."""
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     base = alt.Chart(alt.NamedData(name="items"), title=panel.title, width="container", height=HEIGHT)
     bars = base.mark_bar().encode(
@@ -109,7 +107,7 @@ def _bar_chart(panel: Panel, groups: list[str], finite: np.ndarray) -> dict[str,
 
 
 def _line_chart(shown: Exploration) -> dict[str, Any]:
-    """The numbers along training, and where on it we are."""
+    """The numbers along training, with a mark at the current step."""
     names = list(shown.lines)
     every = _finite([*shown.lines.values(), *(values for one in shown.ablations for values in one.lines.values())])
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
@@ -135,12 +133,12 @@ def _spec(chart: Any) -> dict[str, Any]:
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
-    """A flat list with three digits; what is not finite is null."""
+    """A flat list with three digits; numbers that are not finite become null."""
     return [float(f"{value:.3g}") if np.isfinite(value) else None for value in np.asarray(values, float).ravel()]
 
 
 def _texts(values: np.ndarray) -> dict[str, Any]:
-    """Texts that repeat, as a list of different ones and places in it."""
+    """Repeated texts, as a list of distinct ones and places in it."""
     flat = [str(value) for value in values.ravel()]
     different = {text: place for place, text in enumerate(dict.fromkeys(flat))}
     return {"texts": list(different), "at": [different[text] for text in flat]}

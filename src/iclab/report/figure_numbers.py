@@ -1,7 +1,6 @@
-"""The numbers that a figure shows, read back from it: as rows, as CSV, and in words for whoever cannot see it.
+"""The numbers that a figure shows, read back from it: as rows, as CSV, and in words for readers who cannot see it.
 
-Reading them from the drawing itself means that no figure has to say them twice, and that what is downloaded is what was
-drawn.
+Because they are read from the drawing, no figure has to state them twice, and the download is exactly what is drawn.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
 SIGNS = {r"\|": "‖", r"^\top": "ᵀ", r"\log": "log ", r"\mu": " μ", r"\nu": " ν"}
-MOST_SERIES = 6  # that a description names per panel
+MOST_SERIES = 6  # series that a description names per panel
 MOST_PLACES = 8  # categories of which a description gives every value
 
 
 class Point(NamedTuple):
-    """One number of a figure. `x` and `y` may be the names of categories; `value` is what a colour stands for."""
+    """One number of a figure. `x` and `y` may be names of categories; `value` is the number behind a colour."""
 
     panel: str
     series: str
@@ -44,12 +43,12 @@ def points(figure: Figure) -> list[Point]:
 
 
 def drawn_axes(figure: Figure) -> list[Axes]:
-    """The panels: visible axes that are no colour bars."""
+    """The panels: visible axes that are not colour bars."""
     return [axis for axis in figure.axes if axis.get_visible() and not hasattr(axis, "_colorbar")]
 
 
 def to_csv(found: list[Point]) -> str:
-    """One line per number; columns that nothing fills are left out."""
+    """One line per number, without empty columns."""
     names = [name for name in Point._fields if any(getattr(point, name) not in (None, "") for point in found)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -59,7 +58,7 @@ def to_csv(found: list[Point]) -> str:
 
 
 def in_words(figure: Figure) -> str:
-    """What each panel shows: its axes, and where every series begins and ends."""
+    """A description of each panel: its axes, and where every series begins and ends."""
     sentences = []
     for axis in drawn_axes(figure):
         found = list(_panel(axis))
@@ -81,7 +80,7 @@ def title(axis: Axes) -> str:
 
 
 def plain(text: str) -> str:
-    r"""A label without the marks of mathematics.
+    r"""A label without mathematical markup.
 
     >>> plain(r"$\|W_Q p_{query}\|$ along pattern"), plain(r"$u^\top W_V u$")
     ('‖W_Q p_query‖ along pattern', 'uᵀ W_V u')
@@ -102,7 +101,7 @@ def _panel(axis: Axes) -> Iterator[Point]:
     unnamed = 0
     for line in axis.get_lines():
         if id(line) in within or line.get_transform() != axis.transData:
-            continue  # a whisker's line is read below; a threshold is no data
+            continue  # a whisker's line is read below; a threshold is not data
         series = _label(line.get_label())
         if not series:
             unnamed += 1
@@ -196,7 +195,7 @@ def _label(text: object) -> str:
 
 
 def _series(name: str, found: list[Point], along: bool) -> str:
-    """One series in words: where it goes along an axis of numbers, its values over categories, its range otherwise."""
+    """One series in words: its course along an axis of numbers, its values over categories, or else its range."""
     head = "" if name in ("bars", "points", "cells") or re.fullmatch(r"line \d+", name) else f"{name} "
     if found and found[0].value is not None:
         values = [p.value for p in found if p.value is not None and math.isfinite(p.value)]

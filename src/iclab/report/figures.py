@@ -1,4 +1,4 @@
-"""A figure in every form it is wanted in: for the page, for a paper, as numbers, in words."""
+"""A figure in all its forms: for the page, for a paper, as numbers, in words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from iclab.drawing import finish
 from iclab.report.figure_numbers import in_words, points, to_csv
 
-FORMATS = ("svg", "pdf", "png")  # that a figure can be drawn in
-FEW = 8  # figures that are drawn in less time than a process takes to start
+FORMATS = ("svg", "pdf", "png")  # of figures
+FEW = 8  # figures that take less time than starting a process
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """A figure for the page, its numbers as CSV, and what it shows in words. `iclab figures` draws it for a paper."""
+    """A figure for the page, its numbers as CSV, and a description in words. `iclab figures` draws it for a paper."""
 
     svg: bytes
     csv: str
@@ -46,7 +46,7 @@ def draw(figure: Figure) -> Drawn:
 
 
 def draw_all(figures: Mapping[str, Callable[[], Figure]]) -> dict[str, Drawn]:
-    """All forms of several figures; of many, in a process per core. They leave a GPU alone."""
+    """All forms of several figures; many are drawn in one process per core. These do not use the GPU."""
     processes = min(os.cpu_count() or 1, len(figures) // FEW)
     if processes < 2:
         return {name: draw(figure()) for name, figure in figures.items()}

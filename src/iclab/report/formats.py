@@ -1,4 +1,4 @@
-"""Numbers and times as people write them, and text as a terminal may have it."""
+"""Numbers and times as people write them, and text that is safe for a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ YEAR = 365.25 * 86400
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people.
+    """A readable duration.
 
     >>> duration(75), duration(3.21)
     ('1 min 15 s', '3.2 s')
@@ -43,7 +43,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u20
 
 
 def plain(text: str) -> str:
-    """Text of a file that somebody else may have written, without what would move the cursor, colour or reorder it.
+    """Text from a foreign file, without characters that move the cursor, colour or reorder it.
 
     >>> plain("holds\\x1b[2J")
     'holds�[2J'

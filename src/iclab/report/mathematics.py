@@ -1,4 +1,4 @@
-"""Mathematics on the page, as MathML: every browser sets it by itself, without a script or a font from elsewhere."""
+"""Mathematics on the page, as MathML: every browser renders it without a script or a foreign font."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LETTER = re.compile(
 )
 GREEK = re.compile(r"[Α-ω]")
 MATHML = re.compile(r"</?m[a-z]+(?: (?!on|href|xlink|style|class|id)[a-z]+=\"[^\"<>]*\")*\s*/?>")
-LONGEST = 24  # signs of a word that is kept on one line
+LONGEST = 24  # characters of a word that is kept on one line
 
 
 @functools.cache
 def equation(latex: str) -> Markup:
-    """A displayed formula, from LaTeX. What is no MathML in it, such as markup inside \\text, is shown as text."""
+    """A displayed formula, from LaTeX. Whatever is not MathML in it, such as markup inside \\text, becomes text."""
     try:
         found = convert(latex, display="block")
-    except Exception:  # no LaTeX that the converter knows: better shown as it was written than not at all
+    except Exception:  # the converter cannot read it: show the source rather than nothing
         return Markup("<code>{}</code>").format(latex)
     return Markup(re.sub(r"<[^>]*>?", _only_mathml, found))
 
@@ -36,8 +36,7 @@ def _only_mathml(found: re.Match[str]) -> str:
 
 
 def inline(text: str) -> Markup:
-    """Plain text in which letters with subscripts, stars and primes are set as mathematics; everything else is shown as
-    it is.
+    """Plain text with letters with subscripts, stars and primes as mathematics; the rest is unchanged.
 
     >>> str(inline("l_ts < 5 & step_size"))
     '<math><msub><mi>l</mi><mi>ts</mi></msub></math> &lt; 5 &amp; step_size'
@@ -46,7 +45,7 @@ def inline(text: str) -> Markup:
 
 
 def _word(word: str) -> str:
-    """A word; one in which signs stand beside mathematics, O(ε) say, is kept on one line."""
+    """A word; one that mixes signs and mathematics, such as O(ε), is kept on one line."""
     parts = []
     end = 0
     for found in LETTER.finditer(word):
@@ -67,7 +66,7 @@ def _set(found: re.Match[str]) -> str:
     if above == "′" and not below and not (GREEK.match(base) or base.isupper()):
         return html.escape(found[0])
     letter = f"<mi>{base}</mi>"
-    if above == "′":  # the sign is raised already: as a superscript it would be raised twice
+    if above == "′":  # the sign is already raised; a superscript would raise it twice
         letter, above = f'<mrow>{letter}<mo lspace="0" rspace="0">′</mo></mrow>', None
     sub = f"<mi>{html.escape(below)}</mi>" if below else ""
     sup = f"<{'mi' if power else 'mo'}>{html.escape(above)}</{'mi' if power else 'mo'}>" if above else ""

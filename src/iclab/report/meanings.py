@@ -1,4 +1,4 @@
-"""What a rule means in words, and how near to its edge an interval lies."""
+"""What a rule means, and how near an interval lies to its edge, in words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from iclab.report.formats import number
 
 Part = Mapping[str, Any]
-MANY = 1000  # times, beyond which the number itself says nothing more
+MANY = 1000  # times; beyond that the number says nothing more
 
 
 def meaning(part: Part) -> str:
-    """A part's rule for a reader who has not read how answers are decided.
+    """A part's rule, explained to a reader who does not know how answers are decided.
 
     >>> meaning({"kind": "value", "rule": "below 0.01"})
     'The paper says how large it is; the whole interval must lie below 0.01.'
@@ -22,14 +22,14 @@ def meaning(part: Part) -> str:
         edge = part["rule_high"] if rule.startswith("O(") else part["rule_low"]
         other = "larger" if rule.startswith("O(") else "smaller"
         return (
-            f"The paper bounds it up to a constant c that it does not print. Here c = 1 is {number(edge)}; one size "
+            f"The paper bounds it up to a constant c that it does not state. Here c = 1 gives {number(edge)}; one size "
             f"cannot tell a {other} c from a failure."
         )
     if kind == "bound" and " like " in rule:
         edge = part["rule_high"] if part["rule_high"] is not None else part["rule_low"]
         return (
             f"The paper bounds how it grows: {rule}. The fitted exponent may be off by a quarter, so the edge is "
-            f"{number(edge)}; on the other side anything goes."
+            f"{number(edge)}. The other side is free."
         )
     if kind == "rate":
         return (
@@ -37,12 +37,12 @@ def meaning(part: Part) -> str:
             f"{_room(part)}."
         )
     return {
-        "identity": f"Both sides are one number; their difference, floating-point error, must stay {rule}.",
+        "identity": f"Both sides are the same number; their difference, a floating-point error, must stay {rule}.",
         "value": f"The paper says how large it is; the whole interval must lie {rule}.",
         "order": f"The paper says which is larger; the whole interval must lie {rule}.",
         "bound": f"A bound with its constant filled in; the whole interval must lie {rule}.",
-        "sufficiency": f"Where the conditions are met, the worst case must lie {rule}.",
-        "existence": f"Something exists: it is searched for, and what is found must lie {rule}.",
+        "sufficiency": f"If the conditions are met, the worst case must lie {rule}.",
+        "existence": f"The paper says that something exists; the best found in a search must lie {rule}.",
     }[kind]
 
 
@@ -54,7 +54,7 @@ def _room(part: Part) -> str:
 
 
 def nearness(part: Part) -> tuple[str, bool]:
-    """How far the interval is from the edge of its rule, in words, and whether that is near: less than its own width.
+    """The distance of an interval from the edge of its rule, in words, and whether it is near: below its own width.
 
     >>> part = {"measured": 0.0115, "low": 0.011, "high": 0.012, "rule_low": None, "rule_high": 0.01}
     >>> nearness(part)
@@ -106,7 +106,7 @@ def _percent(share: float) -> str:
 
 
 def hypotheses(statement: Mapping[str, Any]) -> str:
-    """How many of its theorem's conditions are met, over its readings; nothing where there are none.
+    """How many of its theorem's conditions are met, over its readings; empty if there are none.
 
     >>> hypotheses({"readings": [{"hypotheses": {"met": 5, "of": 6}}, {"hypotheses": {"met": 6, "of": 6}}]})
     '5–6 of 6'
@@ -119,18 +119,18 @@ def hypotheses(statement: Mapping[str, Any]) -> str:
 
 
 def control(statement: Mapping[str, Any]) -> tuple[str, bool]:
-    """What untrained models do, in words, and whether they pass somewhere."""
+    """What untrained models do, in words, and whether they pass in some reading."""
     asked = [part["control"] for reading in statement["readings"] for part in reading["parts"]]
     passes, readings = len(statement["also_untrained"]), len(statement["readings"])
     if not any(asked):
-        return "not asked", False
+        return "not tested", False
     if not passes:
         return "does not pass", False
     return ("passes too" if passes == readings else f"passes in {passes} of {readings} readings"), True
 
 
 def told(statement: Mapping[str, Any]) -> list[str]:
-    """An answer in words, without the answer itself, which stands before it; one line per reading or part.
+    """An answer in words, without the answer itself, which is shown before it; one line per reading or part.
 
     >>> told({"answer": "holds if", "words": "holds if a or b · c: fails: 0.4 [0.3, 0.5]"})
     ['a or b', 'c: fails: 0.4 [0.3, 0.5]']
@@ -140,7 +140,7 @@ def told(statement: Mapping[str, Any]) -> list[str]:
 
 
 def remarks(part: Part) -> list[str]:
-    """What there is to say of a part beside its outcome and its numbers.
+    """Remarks on a part beyond its outcome and its numbers.
 
     >>> part = {"outcome": "holds", "measured": 0.002, "low": 0.001, "high": 0.003, "found": "", "lost": 0}
     >>> remarks(part | {"words": "holds: 0.002 [0.001, 0.003]"}), remarks(part | {"words": "holds with c ≈ 2"})

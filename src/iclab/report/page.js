@@ -1,9 +1,9 @@
-// Opening: papers, statements and what is inside them are templates until somebody opens them. Links, downloads, copying, printing.
+// Papers, statements and their contents are templates until they are opened. Also: links, downloads, copying, printing.
 window.iclab = (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
 
-  // What a node says it holds, put in place once; what is inside it and no closed part comes with it.
+  // Insert the template that a node names, once, and those inside it that are not in a closed part.
   const load = (node) => {
     const template = byId(node.dataset.load);
     delete node.dataset.load;
@@ -29,7 +29,7 @@ window.iclab = (() => {
   };
   document.addEventListener("toggle", (event) => { if (event.target.open && event.target.dataset.load) load(event.target); }, true);
 
-  // A statement by its id, with its paper's table in place.
+  // A statement by its id, after its paper's table is inserted.
   const statement = (id) => {
     if (!byId(id)) paper(id.split("/", 1)[0]);
     return byId(id);
@@ -92,7 +92,7 @@ window.iclab = (() => {
     }
   });
 
-  // On paper nothing can be opened: every paper's table is there, and of the statements those that were open.
+  // A print cannot be opened: show every paper's table, and the statements that were open.
   let closed = [];
   addEventListener("beforeprint", () => {
     const papers = all("section.paper h2 .opener").filter((button) => !isOpen(button));

@@ -1,8 +1,8 @@
-"""The page: one self-contained index.html that works from a file, without any request.
+"""The page: one self-contained index.html that works as a local file and makes no requests.
 
-It is a function of what it shows. The first screen says in one sentence per paper what came out; a paper's table, a
-statement and its figure are templates that the page's script puts in place when they are opened. Styles and scripts are
-files beside this one, put into the page; what a statement says is always text, never markup.
+It depends only on what it shows. The first screen gives the result of each paper in one sentence. A paper's table, a
+statement and its figure are templates that the page's script inserts when they are opened. Styles and scripts are files
+beside this one, inlined into the page; the words of a statement are always text, never markup.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _figure(paper: Paper, name: str, drawn: Drawn, statements: Sequence[Mapping[
 
 
 def _unstated(entry: Unstated | str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting that the paper does not print: its name for --set, its value here, what else is plausible."""
+    """A setting that the paper does not state: its name for --set, its value here, other plausible values."""
     if isinstance(entry, str):
         return {"setting": "", "why": entry}
     here: Any = settings
@@ -132,7 +132,7 @@ def _unstated(entry: Unstated | str, settings: Mapping[str, Any]) -> dict[str, A
 
 
 def _indexed(statement: Mapping[str, Any]) -> dict[str, Any]:
-    """What the search looks through."""
+    """The text that the search covers."""
     readings = statement["readings"]
     names = dict.fromkeys(part["name"] for reading in readings for part in reading["parts"])
     return {
@@ -148,7 +148,7 @@ def _indexed(statement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def command(identity: Mapping[str, Any], *ids: str) -> str:
-    """The command that makes this again; what comes from a user's file is asked for by the file."""
+    """The command that repeats this; a paper from a user's file is named by the file."""
     files = identity.get("files", ())
     named = [re.sub(rf"^({'|'.join(map(re.escape, files))})(?=/|$)", r"\1.py", name) if files else name for name in ids]
     option = "--most-seeds" if len(identity.get("looks", ())) > 1 else "--seeds"
@@ -159,13 +159,13 @@ def command(identity: Mapping[str, Any], *ids: str) -> str:
 
 
 def rendered(name: str, **given: Any) -> str:
-    """A page from a template. Only scripts that carry its nonce, a random word, are run by a browser."""
+    """A page from a template. A browser runs only scripts that carry its nonce, a random word."""
     return template(name).render(nonce=secrets.token_urlsafe(16), **given)
 
 
 @functools.cache
 def template(name: str) -> jinja2.Template:
-    """A template of this folder. Everything put into one is escaped unless it says that it is markup."""
+    """A template of this folder. Every value is escaped unless it is `Markup`."""
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,
@@ -197,13 +197,13 @@ def _inlined(name: str) -> Markup:
 
 
 def as_script(data: Any) -> Markup:
-    """Data as JSON that can stand inside a script element."""
+    """Data as JSON that is safe inside a script element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def drawn(svg: str, name: str) -> Markup:
-    """A drawing that an entry brings with it; nothing where it holds more than a drawing."""
+    """The drawing of an entry; empty if it contains anything but a drawing."""
     active = re.search(r"<(script|foreignObject|iframe|image|a)\b|\son\w+\s*=|href\s*=\s*[\"'][^#]", svg, re.IGNORECASE)
     return Markup("") if active or "<svg" not in svg else Markup(themed(svg, re.sub(r"[^\w.-]", "-", name)))
 

@@ -1,4 +1,4 @@
-// Follows a run: numbers and words are replaced as they come; another page is loaded when there is one.
+// Follows a run: updates numbers and words as they come, and reloads when there is a new page.
 (() => {
   const byId = (id) => document.getElementById(id);
   const rows = new Map([...document.querySelectorAll("article[data-id]")].map((row) => [row.dataset.id, row]));
@@ -8,7 +8,7 @@
     byId("bar").value = status.fraction;
     byId("percent").textContent = `${Math.round(100 * status.fraction)} %`;
     byId("left").textContent = status.left;
-    byId("what").textContent = status.going ? status.what : "the run has stopped; the same command with the same --out continues it";
+    byId("what").textContent = status.going ? status.what : "the run has stopped; to continue, repeat the command with the same --out";
     for (const entry of status.statements) {
       const row = rows.get(entry.id), chip = row.querySelector(".chip"), said = entry.answer || entry.state;
       chip.textContent = said;

@@ -1,8 +1,8 @@
-"""A referee's report on a paper, from the answers of a run or from those on record: what was tested, what holds in
+"""A referee's report on a paper, from the answers of a run or from the recorded ones: what was tested, what holds in
 which reading, what could not be tested, what the authors should state, the strongest counter-evidence, and our own
 choices.
 
-Every sentence is a template filled from the answers; `writing` sets it in Markdown and in LaTeX.
+Every sentence is a template filled with the answers; `writing` renders it as Markdown and as LaTeX.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ VERBS = {
     Answer.fails_in_scaling: ("fails in scaling", "fail in scaling"),
     Answer.open: ("is open", "are open"),
 }
-MOST_TOLD = 1  # failing parts and open ones that are told of a statement; the others are counted
-SHARED = 2  # statements that a choice of ours concerns, from which on it is told
-MOST_READINGS = 10  # of a statement, for which it is told what each means
+MOST_TOLD = 1  # failing and open parts of a statement to describe; the others are counted
+SHARED = 2  # report a choice of ours if it concerns at least this many statements
+MOST_READINGS = 10  # of a statement, up to which each is explained
 MOST_CHOICES = 3  # that concern several statements
 MOST_REASONS = 6
 CROSSES, ONE_SIZE = "crosses the rule", "at one size"
@@ -50,7 +50,7 @@ CROSSES, ONE_SIZE = "crosses the rule", "at one size"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One statement in the table: its name in print, what it says, the answer, and what that rests on."""
+    """One statement in the table: its name in the paper, what it says, the answer, and the evidence."""
 
     source: str
     words: str
@@ -97,7 +97,7 @@ def report(given: Testimony) -> Report:
         tuple((one.setting, _unstated(one, given.settings)) for one in settings),
         tuple(_remarks(given.paper, given.settings)),
         tuple(evidence(given, own, statements)),
-        tuple(_choices(given, own, statements)),
+        tuple(_choices(own, statements)),
     )
 
 
@@ -109,22 +109,22 @@ def _summary(given: Testimony) -> Iterator[str]:
         yield f"No part holds in {listed(failing)}."
     passing = [e["source"] for e in own if len(e["also_untrained"]) == len(e["readings"]) and e["answer"] == "holds"]
     if passing:
-        yield f"What untrained models pass as well says nothing about learning: {listed(passing)}."
+        yield f"Untrained models also pass {listed(passing)}, so this says nothing about learning."
     if beyond:
-        yield f"Beyond it, of {_counted(beyond, ' of ours')}."
+        yield f"Beyond the paper, of {_counted(beyond, ' of our own')}."
 
 
 def _counted(entries: Sequence[Record], which: str = " of the paper") -> str:
-    """How many statements have which answer, as a sentence goes on.
+    """How many statements have which answer, as part of a sentence.
 
     >>> _counted([{"answer": "holds"}, {"answer": "open"}, {"answer": "open"}])
-    '3 statements of the paper 1 holds and 2 are open'
+    '3 statements of the paper, 1 holds and 2 are open'
     """
     told = []
     for answer, (one, several) in VERBS.items():
         count = sum(entry["answer"] == answer for entry in entries)
         told += [f"{count} {one if count == 1 else several}"] * bool(count)
-    return f"{len(entries)} statement{'s' * (len(entries) != 1)}{which} {listed(told)}"
+    return f"{len(entries)} statement{'s' * (len(entries) != 1)}{which}, {listed(told)}"
 
 
 def _row(entry: Record, statement: Statement) -> Row:
@@ -135,7 +135,7 @@ def _row(entry: Record, statement: Statement) -> Row:
 
 
 def _detail(entry: Record) -> str:
-    """What an answer rests on, in a sentence or two."""
+    """The evidence for an answer, in a sentence or two."""
     readings = entry["readings"]
     if entry["answer"] == "holds":
         return str(entry["words"]).removeprefix("holds").lstrip(": ,") or "every part"
@@ -167,7 +167,7 @@ def _more(parts: Sequence[Record]) -> str:
 
 
 def _deciding(own: Sequence[Record]) -> Iterator[str]:
-    """Statements whose answer hangs on the reading: where they hold and where not. Those that agree come together."""
+    """Statements whose answer depends on the reading: where they hold and where not. Those that agree are grouped."""
     found: dict[str, list[str]] = {}
     for entry in own:
         readings = entry["readings"]
@@ -183,7 +183,7 @@ def _deciding(own: Sequence[Record]) -> Iterator[str]:
 
 
 def _glossary(own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[tuple[str, str]]:
-    """What the readings of those statements are; not where a statement has so many that their names must do."""
+    """Explanations of the readings of those statements, unless a statement has too many."""
     told: dict[str, dict[str, None]] = {}
     for entry in own:
         readings = statements[entry["id"]].readings
@@ -215,12 +215,12 @@ def _untested(given: Testimony, own: Sequence[Record], statements: Mapping[str, 
     if len(reasons) > MOST_REASONS:
         more = len(reasons) - MOST_REASONS
         words = "statement has" if more == 1 else "statements have"
-        yield f"{more} more {words} parts that are open for reasons of their own."
+        yield f"{more} more {words} parts that are open for other reasons."
     if crossing:
-        yield f"Some parts stay open as their intervals cross the rule: {listed(crossing)}."
+        yield f"Some parts stay open because their intervals cross the rule: {listed(crossing)}."
     if constants:
         yield (
-            "Some bounds were asked at one size and need a constant above 1, which may be a failure or not: "
+            "Some bounds were tested at one size and need a constant above 1, which may or may not be a failure: "
             f"{listed(constants)}."
         )
     yield from _unmet(given, own, statements)
@@ -243,13 +243,13 @@ def _unmet(given: Testimony, own: Sequence[Record], statements: Mapping[str, Sta
     for where in (where for where in conditions if conditions[where]):
         at = f"In the reading {where}" if where else "At the settings of the run"
         yield (
-            f"{at} some hypotheses of {listed(sources[where])} are not met, with a hidden constant of 1: "
-            f"{'; '.join(conditions[where])}. A theorem is not said to fail there."
+            f"{at}, some hypotheses of {listed(sources[where])} are not met, with a hidden constant of 1: "
+            f"{'; '.join(conditions[where])}. The report does not call a theorem failed there."
         )
 
 
 def _remarks(paper: Paper, settings: Any) -> Iterator[str]:
-    """What no setting can say; of GPT-2, what these settings say and not those of another profile."""
+    """Unstated choices that are not settings; for GPT-2, those of these settings and not of another profile."""
     groups = {profile: _gpt2(found) for profile, found in paper.settings.items()}
     others = {sentence for found in groups.values() for one in found for sentence in one.unstated()}
     yield from (one for one in paper.unstated if isinstance(one, str) and one not in others)
@@ -271,18 +271,18 @@ def _unstated(one: Unstated, settings: Any) -> str:
     return f"{taken} here{also}{f' ({one.source})' if one.source else ''}"
 
 
-def _choices(given: Testimony, own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[str]:
-    """What a reader has to know about how the answers were made."""
+def _choices(own: Sequence[Record], statements: Mapping[str, Statement]) -> Iterator[str]:
+    """What a reader must know about how the answers were made."""
     yield "Models, data and training are written from the paper; the authors' code was not run."
     yield (
-        "A rule is compared with the 95 % interval of its statistic over training seeds (Student's t). Nothing "
-        "corrects for the number of statements. Exponents may be off by a quarter of what is predicted."
+        "Each rule is compared with the 95 % interval of its statistic over training seeds (Student's t), without "
+        "correction for the number of statements. Exponents may be off by a quarter of the prediction."
     )
     later = [entry["source"] for entry in own if statements[entry["id"]].afterwards]
     if later:
         yield (
-            f"In {len(later)} of {len(own)} statements (marked †) something of the rule, the statistic or the readings "
-            "was chosen after a result had been seen; the paper's page says what and why."
+            f"In {len(later)} of {len(own)} statements (marked †) part of the rule, the statistic or the readings was "
+            "chosen after seeing a result; the paper's page says what and why."
         )
     counted: dict[str, list[str]] = {}
     for entry in own:
@@ -292,4 +292,4 @@ def _choices(given: Testimony, own: Sequence[Record], statements: Mapping[str, S
     for choice in shared:
         yield f"{begun(choice)} ({listed(counted[choice])})."
     if len(counted) > len(shared):
-        yield f"{len(counted) - len(shared)} more choices stand with their statements on the paper's page."
+        yield f"{len(counted) - len(shared)} more choices are listed with their statements on the paper's page."

@@ -1,7 +1,7 @@
 """Specification curves as pictures and as a page.
 
-Above, a statistic at every point, sorted, with its interval and the range of its rule; below, the choices behind each
-point; beside them, the answers over the two settings that matter most.
+The top shows a statistic at every point, sorted, with its interval and the range of its rule; the bottom, the choices
+behind each point; the side, the answers over the two settings that matter most.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def figure(one: Robustness) -> Figure:
 
 
 def _telling(data: xr.Dataset) -> str:
-    """The part that tells most: the one with the most points that do not hold, the first of these."""
+    """The most informative part: the first one with the most points that do not hold."""
     missed = ((data["outcome"] != Answer.holds) & (data["outcome"] != "")).sum("point").values
     usable = data["measured"].notnull().any("point").values
     return str(data["part"].values[int(np.argmax(np.where(usable, missed, -1)))])
@@ -87,7 +87,7 @@ def _curve(axis: Axes, data: xr.Dataset) -> None:
 
 
 def _scaled(values: Sequence[Any]) -> tuple[np.ndarray, list[str]]:
-    """Values of a setting between 0 and 1 in their order, and how its ends are called."""
+    """Values of a setting scaled to [0, 1] in their order, and the names of its ends."""
     known = sorted(set(values), key=lambda value: (str(type(value)), value))
     names = [f"{value:g}" if isinstance(value, float) else str(value) for value in known]
     if len(known) > 4 and all(isinstance(value, int | float) for value in known):
@@ -112,7 +112,7 @@ def _choices(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlim(-1, data.sizes["point"])
     axis.grid(visible=False)
-    axis.set_xlabel("points, sorted; settings that explain most come first", fontsize=8)
+    axis.set_xlabel("points, sorted; the settings that explain most come first", fontsize=8)
 
 
 def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str, str]) -> None:
@@ -140,7 +140,7 @@ def _map(axis: Axes, data: xr.Dataset, rows: Sequence[str], letters: Mapping[str
         getattr(axis, f"set_{low}label")(letters.get(name, name.replace("_", " ")), fontsize=8)
         places.append(numbers)
     axis.scatter(places[0], places[1], c=_colours(data), s=22, alpha=0.85)
-    axis.set_title("the two that explain most", loc="left", fontsize=8)
+    axis.set_title("the two settings that explain most", loc="left", fontsize=8)
 
 
 def render(

@@ -1,4 +1,4 @@
-// Search: what is typed, which paper, which answers. Exact numbers come first; the search lives in the address, behind the #.
+// Search by text, paper and answer. Exact numbers come first; the address keeps the search after the #.
 (() => {
   const { all, byId, follow, paper, statement } = window.iclab;
   const NOUNS = { thm: "theorem", theorems: "theorem", prop: "proposition", cor: "corollary", lem: "lemma", lemmas: "lemma", rem: "remark",
@@ -16,7 +16,7 @@
     return { ...entry, own, source, words: entry.words.toLowerCase(), parts: entry.parts.toLowerCase(), id: entry.id };
   });
 
-  // 0 is best; Infinity is no hit. A number must be met by a number, a word by the beginning of a word.
+  // 0 is best; Infinity is no hit. A number must match a number, a word the beginning of a word.
   const starts = (text, word) => new RegExp(`(^|[^\\p{L}\\p{N}])${word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`, "u").test(text);
   const rank = (entry, wanted, words) => {
     let found = 0;
@@ -38,13 +38,13 @@
   const ranked = (text) => {
     const query = plain(text.trim()), wanted = numbers(query), words = query.replace(NUMBER, " ").split(/\s+/).filter(Boolean);
     const hits = entries.map((entry, place) => ({ entry, place, rank: rank(entry, wanted, words) })).filter((hit) => hit.rank < Infinity);
-    // Among equal hits of a search the statement about which most was asked comes first.
+    // Among equal hits, the statement with the most questions comes first.
     if (text.trim()) hits.sort((one, other) => one.rank - other.rank || other.entry.asked - one.entry.asked || one.place - other.place);
     return hits.map((hit) => hit.entry);
   };
 
   const form = byId("filters"), search = byId("search"), which = byId("which"), table = byId("results").querySelector("table");
-  const home = new Map();  // where a statement's rows stand when nothing is searched
+  const home = new Map();  // the place of a statement's rows without a search
   const restore = () => {
     for (const [row, place] of home) place.replaceWith(row);
     home.clear();

@@ -1,8 +1,8 @@
-"""The answers to a paper's statements in one sentence, as a person would say it.
+"""The answers to a paper's statements in one sentence.
 
-Theorems, propositions, corollaries, figures and tables are named; lemmas and remarks are counted. Where a statement
-holds in some readings only, the sentence says what these have in common, if two phrases can say it. A reading's name is
-a list of facets, "18tasks,kappa=10"; a paper may say in `facets` what each of them is called.
+Theorems, propositions, corollaries, figures and tables are named; lemmas and remarks are counted. If a statement holds
+only in some readings, the sentence says what these have in common, provided two phrases can say it. A reading's name is
+a list of facets, "18tasks,kappa=10"; a paper may name them in words in `facets`.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ STATED = "the settings as stated"
 MOST_PHRASES = 2
 SOME = "hold{} in some readings only"
 FEW = 2  # facets that a sentence names
-LONGEST = 60  # signs of a part's name that a sentence can carry
+LONGEST = 60  # characters of a part's name in a sentence
 
 
 def sentence(entries: Sequence[Entry], facets: Mapping[str, str]) -> str:
-    """What came out for a paper.
+    """The result for a paper.
 
     >>> held = {"source": "Theorem 1", "answer": "holds", "readings": []}
     >>> sentence([held, held | {"source": "Theorem 3"}, held | {"source": "Lemma 2"}], {})
     'Theorems 1 and 3 hold; so does one other statement.'
     """
     if all(entry["answer"] == Answer.not_asked for entry in entries):
-        return "Numbers only: at this size nothing is answered."
+        return "Numbers only: this profile answers nothing."
     main = [entry for entry in entries if NUMBERED.match(entry["source"])]
     clauses: dict[str, list[Entry]] = {}
     for entry in sorted(main, key=_importance):
         clauses.setdefault(_clause(entry, facets), []).append(entry)
     drawn = [clause for clause, group in clauses.items() if _conditional(group)]
-    if len(drawn) > 1:  # figures with a condition each are named together, without them
+    if len(drawn) > 1:  # figures with different conditions are named together, without the conditions
         clauses[SOME] = [*clauses.pop(SOME, []), *(entry for clause in drawn for entry in clauses.pop(clause, []))]
     told = [_told(clause, group, main) for clause, group in clauses.items()]
     others = [entry for entry in entries if entry not in main]
@@ -62,7 +62,7 @@ def _importance(entry: Entry) -> tuple[int, int]:
 
 
 def _clause(entry: Entry, facets: Mapping[str, str]) -> str:
-    """What is said of a statement, with "{}" where the ending of the verb stands."""
+    """The clause about a statement, with "{}" for the ending of the verb."""
     answer = entry["answer"]
     if answer == Answer.holds_if:
         return condition(entry, facets, FEW) or SOME
@@ -76,7 +76,7 @@ def _clause(entry: Entry, facets: Mapping[str, str]) -> str:
         Answer.fails: "fail{}",
         Answer.fails_in_scaling: "fail{} in scaling",
         Answer.open: "stay{} open",
-    }.get(Answer(answer), "were not asked")
+    }.get(Answer(answer), "were not tested")
 
 
 def _told(clause: str, group: Sequence[Entry], main: Sequence[Entry]) -> str:
@@ -97,8 +97,8 @@ def _others(others: Sequence[Entry], after: bool) -> list[str]:
 
 
 def condition(entry: Entry, facets: Mapping[str, str], most: int = 2 * MOST_PHRASES) -> str:
-    """What the readings have in common in which a statement holds: "need{} ..." or "hold{} except with ...", "hold{},
-    open with ..."; nothing where two phrases, with at most so many facets, cannot say it.
+    """What the readings in which a statement holds have in common: "need{} ...", "hold{} except with ..." or "hold{},
+    open with ..."; empty if two phrases with at most `most` facets cannot say it.
     """
     readings = [
         (frozenset(filter(None, one["name"].split(","))), one["answer"] == "holds") for one in entry["readings"]
@@ -116,7 +116,7 @@ def condition(entry: Entry, facets: Mapping[str, str], most: int = 2 * MOST_PHRA
 
 
 def _cover(inside: Sequence[frozenset[str]], outside: Sequence[frozenset[str]]) -> list[frozenset[str]] | None:
-    """Few sets of facets so that each reading inside has one of them and none outside does."""
+    """A few sets of facets such that each reading inside has one of them and none outside does."""
     facets = sorted(set().union(*inside))
     single = [frozenset((facet,)) for facet in facets]
     double = [frozenset(pair) for pair in itertools.combinations(facets, 2)]
@@ -144,7 +144,7 @@ def _missing(entry: Entry) -> list[str]:
 
 
 def briefly(entry: Entry, facets: Mapping[str, str]) -> str:
-    """What stands below a statement's answer in a table: the condition, the share of parts, the reason."""
+    """The line below a statement's answer in a table: the condition, the share of parts, or the reason."""
     answer, readings = entry["answer"], entry["readings"]
     if answer == Answer.holds_if:
         held = sum(one["answer"] == "holds" for one in readings)
@@ -171,7 +171,7 @@ def briefly(entry: Entry, facets: Mapping[str, str]) -> str:
 
 
 def names(sources: Sequence[str], among: Sequence[str]) -> str:
-    """Numbers in print, shortened: panels of one figure together, the figure alone where all its panels are there.
+    """Names in the paper, shortened: panels of one figure together, only the figure if all its panels are listed.
 
     >>> every = [f"Figure 2({letter})" for letter in "ABCD"] + ["Figure 3(A)", "Theorem 1"]
     >>> names(["Theorem 1", "Figure 2(B)", "Figure 2(C)", "Figure 2(D)", "Figure 3(A)"], every)

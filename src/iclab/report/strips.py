@@ -1,4 +1,4 @@
-"""A part drawn small: its rule, its interval, its mean and every seed on one axis."""
+"""A small drawing of a part: its rule, interval, mean and every seed on one axis."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ APART = 24.0  # per cent of the width between two numbers on an axis
 
 
 def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
-    """Where a part's rule, interval, mean, seeds and printed value lie, in per cent of the width, and the numbers on
-    the axis; None without a finite value. Parts that are shown beside it share its scale.
+    """The places of a part's rule, interval, mean, seeds and printed value, in per cent of the width, and the numbers
+    on the axis; None without a finite value. Parts `beside` it share the scale.
     """
     rule = check.get("rule_low"), check.get("rule_high")
     values = [value for value in check["values"] if value is not None]
@@ -47,7 +47,7 @@ def strip(check: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) ->
 
 
 def _axis(edges: list[tuple[float, str]], low: float, high: float, place: Any) -> list[tuple[float, str]]:
-    """The edges of the rule, and round numbers where there is room for them."""
+    """The edges of the rule, and round numbers where there is room."""
     shown = edges[:1] if len(edges) == 2 and edges[1][0] - edges[0][0] < APART else edges
     ticks = [tick for tick in MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
     for at, text in [(place(tick), number(0.0 if abs(tick) < 1e-12 * (high - low) else float(tick))) for tick in ticks]:
@@ -57,12 +57,12 @@ def _axis(edges: list[tuple[float, str]], low: float, high: float, place: Any) -
 
 
 def about(statement: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The reading that a statement's answer is about: the first in which it holds, or the first."""
+    """The reading that decides a statement's answer: the first in which it holds, or else the first."""
     readings: Sequence[Mapping[str, Any]] = statement["readings"]
     return next((reading for reading in readings if reading["answer"] == "holds"), readings[0])
 
 
 def shown(statement: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part that a statement's strip shows: of the reading that its answer is about, the first that decided."""
+    """The part that a statement's strip shows: the first deciding part of the deciding reading."""
     parts: Sequence[Mapping[str, Any]] = about(statement)["parts"]
     return next((part for part in parts if part["outcome"] not in ("holds", "not asked")), parts[0])

@@ -18,17 +18,17 @@ MOST_PANELS, COLUMNS = 12, 3
 
 
 def measure_of(data: xr.Dataset, measure: str | None) -> str:
-    """The result that is drawn: the one asked for, an error, or the first."""
+    """The result to draw: the requested one, or else an error, or else the first."""
     names = [str(name) for name in data.data_vars]
     if measure is None:
         return next((name for name in sorted(names, key=len) if name == "error" or name.endswith("_error")), names[0])
     if measure not in names:
-        raise InputError(f"no result is called {measure!r}. {nearest(measure, names)}")
+        raise InputError(f"there is no result {measure!r}. {nearest(measure, names)}")
     return measure
 
 
 def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None) -> Figure | None:
-    """One panel per combination of the experiment's own settings (the first few), the last step of trainings; None if
+    """One panel per combination of the experiment's own settings (the first few), at the last training step; None if
     more than two settings are swept.
     """
     swept = [name for name in swept if data.sizes[name] > 1] or swept[:1]
@@ -46,7 +46,7 @@ def sweep_figure(data: xr.Dataset, swept: list[str], measure: str | None = None)
     titles = tuple(", ".join(f"{name} {value}" for name, value in at.items()) or str(values.name) for at in shown)
     figure, axes = panels(len(shown), titles, columns=COLUMNS)
     if len(choices) > len(shown):
-        figure.supxlabel(f"{len(shown)} of {len(choices)}; the others are in results.nc", fontsize=9)
+        figure.supxlabel(f"{len(shown)} of {len(choices)} panels; results.nc has the others", fontsize=9)
     for axis, at in zip(axes, shown, strict=True):
         part = values.sel(at)
         axis.set_xlabel(swept[-1].replace("_", " "))
@@ -75,9 +75,7 @@ def _map(figure: Figure, axis: Any, values: xr.DataArray, swept: list[str]) -> N
 
 
 def tables(data: xr.Dataset) -> dict[str, str]:
-    """The numbers as CSV, one file per set of dimensions: "results" for the most common, "results-neuron" for what has
-    more.
-    """
+    """The numbers as CSV, one file per set of dimensions: "results" for the most common, else "results-neuron"."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, values in data.data_vars.items():
         groups.setdefault(tuple(map(str, values.dims)), []).append(str(name))

@@ -1,4 +1,4 @@
-"""What a report rests on, and the words that its sections share."""
+"""The answers behind a report, and wording that its sections share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from iclab.authoring.paper import Paper
 
 Record = Mapping[str, Any]
 FAILS = ("fails", "fails in scaling")
-LONGEST = 130  # signs of a cell
-SAME = re.compile(r"(?:^|: )the same\b")  # what a part says of the statistic before it
+LONGEST = 130  # characters in a cell
+SAME = re.compile(r"(?:^|: )the same\b")  # a part that refers to the statistic before it
 
 
 @dataclasses.dataclass(frozen=True)
 class Testimony:
-    """The answers that a report rests on, condensed as `iclab.records` does, and what they were asked with."""
+    """The answers behind a report, condensed as in `iclab.records`, with their settings and origin."""
 
     paper: Paper
     settings: Any
@@ -27,7 +27,7 @@ class Testimony:
 
     @property
     def seeds(self) -> str:
-        """How many seeds its numbers are over."""
+        """The number of seeds behind its numbers."""
         counts = [
             part["seeds"] for e in self.entries for one in e["readings"] for part in one["parts"] if part["seeds"]
         ]
@@ -44,7 +44,7 @@ def numbers(part: Record) -> str:
 
 
 def full_name(part: Record, reading: Record) -> str:
-    """The name of a part; where it says "the same", with the part that it speaks of."""
+    """The name of a part; if it says "the same", with the part that it refers to."""
     names = [str(one["name"]) for one in reading["parts"]]
     before = [name for name in names[: names.index(part["name"])] if not SAME.search(name)]
     told = SAME.search(part["name"]) and before
@@ -52,12 +52,12 @@ def full_name(part: Record, reading: Record) -> str:
 
 
 def in_reading(reading: Record) -> str:
-    """In which reading, as a sentence goes on."""
+    """The reading, in parentheses, unless it has no name."""
     return f" (reading {reading['name']})" if reading["name"] else ""
 
 
 def begun(text: str) -> str:
-    """The beginning of a sentence; a letter of the paper stays as it is."""
+    """The text with a capital, as the beginning of a sentence; a letter of the paper stays as it is."""
     return f"{text[:1].upper()}{text[1:]}" if text[1:2].isalpha() and text[:1].isascii() else text
 
 
@@ -67,11 +67,11 @@ def named(reading: Record) -> str:
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """Words as a sentence lists them, each once."""
+    """Words as a list in a sentence, each once."""
     words = list(dict.fromkeys(words))
     return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def shortened(text: str) -> str:
-    """A text that fits a cell."""
+    """The text, cut to fit a cell."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0].rstrip(';,:')} …"

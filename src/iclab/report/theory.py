@@ -1,4 +1,4 @@
-"""The tables of `iclab theory`: a theorem's conditions and rates at the settings in force."""
+"""The tables of `iclab theory`: a theorem's conditions and rates at the current settings."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ def number(value: float) -> str:
 
 
 def print_symbols(console: Console, paper: str, profile: str, symbols: SymbolsBase) -> None:
-    """The numbers in force, by the paper's letters."""
+    """Print the current numbers, by the paper's letters."""
     parts = [f"{letter} = {number(getattr(symbols, name))}" for name, letter in type(symbols).letters().items()]
     console.print(f"[bold]{paper}[/], {profile} settings: [dim]{escape(', '.join(parts))}[/]", highlight=False)
 
 
 def print_theorem(console: Console, theorem: Theorem, letters: Mapping[str, str]) -> None:
-    """Heading, statement, conditions (those that fail in red, with the missing factor) and rates (with their
-    exponents).
-    """
+    """Print heading, statement, conditions (failures in red, with the missing factor) and rates with exponents."""
     held = sum(condition.satisfied for condition in theorem.conditions)
     count = f"{held} of {len(theorem.conditions)} conditions hold" if theorem.conditions else "no conditions"
     console.print()
@@ -65,7 +63,7 @@ def _conditions(conditions: tuple[Condition, ...]) -> Table:
 
 
 def verdict(condition: Condition) -> str:
-    """How the condition stands, in words.
+    """The state of a condition, in words.
 
     >>> verdict(Condition("", "", ">=", 300.0, 30.0)), verdict(Condition("", "", "<=", 2.0, 1.0))
     ('10 times over', 'fails by 2×')
@@ -99,5 +97,5 @@ def slopes(entry: Rate, letters: Mapping[str, str]) -> str:
 
 
 def pretty(formula: str) -> str:
-    """Signs as they are printed."""
+    """The formula with typographic signs."""
     return formula.replace(">=", "≥").replace("<=", "≤").translate(SIGNS)

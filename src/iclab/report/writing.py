@@ -1,6 +1,6 @@
-"""A referee's report as Markdown and as LaTeX: templates beside this file, filled with text that is escaped for each.
+"""A referee's report as Markdown and as LaTeX: templates beside this file, filled with escaped text.
 
-Letters with subscripts and primes are set as mathematics. LaTeX gets ASCII only, so that every engine reads it.
+Letters with subscripts and primes become formulas. LaTeX gets ASCII only, so that every engine reads it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DIGITS = str.maketrans(SUPER + SUB, "0123456789-+" * 2)
 
 
 def markdown(report: Report) -> str:
-    """The report as Markdown with formulas between dollars, as GitHub and MyST read it."""
+    """The report as Markdown with formulas between dollar signs, as GitHub and MyST read them."""
     return _filled("referee.md", report, _markdown_text)
 
 
@@ -50,7 +50,7 @@ def latex(report: Report) -> str:
 
 
 def _filled(name: str, report: Report, escape: Callable[[str], str]) -> str:
-    """The template with everything put into it escaped; `|raw` is for code, which Markdown shows as it is."""
+    """The template with every value escaped; `|raw` is for code, which Markdown shows unchanged."""
 
     def finalize(value: object) -> str:
         return str(value) if isinstance(value, Raw | int) else escape(str(value))
@@ -68,11 +68,11 @@ def _filled(name: str, report: Report, escape: Callable[[str], str]) -> str:
 
 
 class Raw(str):
-    """Text that is code already."""
+    """Text that needs no escaping."""
 
 
 def _markdown_text(text: str) -> str:
-    """Text that Markdown shows as it is, letters with subscripts as formulas.
+    """Text escaped for Markdown, with letters with subscripts as formulas.
 
     >>> _markdown_text("κ_a' <= 2 and λ_* | x_y_z")
     "$κ_{a}'$ ≤ 2 and $λ_{*}$ \\\\| x\\\\_y\\\\_z"
@@ -86,7 +86,7 @@ def _markdown_escaped(text: str) -> str:
 
 
 def _latex_text(text: str) -> str:
-    """Text that LaTeX sets as it is, in ASCII.
+    """Text escaped for LaTeX, in ASCII.
 
     >>> _latex_text("κ_a' ≥ 5 %, M⁻²")
     "$\\\\kappa_{\\\\mathrm{a}}'$ $\\\\ge$ 5 \\\\%, M$^{-2}$"
@@ -130,7 +130,7 @@ def _sign(sign: str) -> str:
 
 
 def _around_letters(text: str, formula: Callable[[str, str, str], str], other: Callable[[str], str]) -> str:
-    """The text with letters that have subscripts as formulas and the rest in another form."""
+    """The text with `formula` applied to letters with subscripts and `other` to the rest."""
     parts, end = [], 0
     for found in LETTER.finditer(text):
         parts += [other(text[end : found.start()]), formula(found[1], found[2] or found[3], found[4])]

@@ -1,1 +1,1 @@
-"""Runs: what is computed when a claim is asked for, where it is kept, and how it goes on after an interruption."""
+"""Runs: what a command computes, where it keeps the results, and how it continues after an interruption."""

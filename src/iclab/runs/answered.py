@@ -1,4 +1,4 @@
-"""A statement of a run as a reader holds it: its answer, the numbers and results behind it, its figure, and why."""
+"""One statement of a run: its answer, the numbers and results behind it, its figure, and the reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from iclab.report.figures import picture
 from iclab.report.formats import number, plain
 
-WIDTH = 96  # signs of a line that is shown
+WIDTH = 96  # characters per line
 
 
 class Hypotheses(TypedDict):
@@ -43,7 +43,7 @@ class Found(TypedDict):
 
 
 class PartEntry(Found):
-    """A part of a statement in a reading: what was found, by which rule it is judged, what untrained models say."""
+    """A part of a statement in a reading: what was found, the rule that judges it, and what untrained models give."""
 
     name: str
     kind: str
@@ -55,7 +55,7 @@ class PartEntry(Found):
 
 
 class ReadingEntry(TypedDict):
-    """One way to fill what the paper leaves open, and its answer."""
+    """One way to fill in what the paper leaves open, and its answer."""
 
     name: str
     why: str
@@ -68,7 +68,7 @@ class ReadingEntry(TypedDict):
 
 
 class Entry(TypedDict):
-    """A statement as it stands in claims.json."""
+    """A statement as written in claims.json."""
 
     id: str
     paper: str
@@ -91,7 +91,7 @@ class Entry(TypedDict):
 
 
 class Words(str):
-    """Text that a notebook and a prompt show as it reads, in lines that fit."""
+    """Text that a notebook and a prompt show without quotes, wrapped to the width."""
 
     def __repr__(self) -> str:
         lines = self.splitlines()
@@ -100,9 +100,9 @@ class Words(str):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Answered:
-    """A statement and its answer. `entry` is what claims.json has of it.
+    """A statement and its answer. `entry` is its entry in claims.json.
 
-    `results` and `draw` need the code of the paper and are asked when they are used.
+    `results` and `draw` need the code of the paper and are called only when used.
     """
 
     entry: Entry
@@ -128,18 +128,16 @@ class Answered:
 
     @property
     def data(self) -> xr.DataTree:
-        """The results behind the answer: trained/EXPERIMENT, and untrained/EXPERIMENT of the same models before
-        training.
-        """
+        """The results behind the answer: trained/EXPERIMENT, and untrained/EXPERIMENT before training."""
         return xr.DataTree.from_dict(dict(self.results()))
 
     def plot(self) -> Figure:
-        """Its figure, as the page of the run has it."""
+        """Its figure, as on the page of the run."""
         _let_a_notebook_show_figures()
         return self.draw()
 
     def why(self) -> Words:
-        """Everything behind the answer in words: rules, intervals, controls, hypotheses, readings, what is unstated."""
+        """Everything behind the answer: rules, intervals, controls, hypotheses, readings, unstated settings."""
         return why(self.entry, self.unstated, self.command)
 
     def __repr__(self) -> str:
@@ -150,7 +148,7 @@ class Answered:
 
 
 def why(entry: Entry, unstated: Sequence[str] = (), command: str = "") -> Words:
-    """A statement's answer with all that it rests on, as text."""
+    """A statement's answer and everything it rests on, as text."""
     lines = [f"{entry['id']} · {entry['source']}", entry["statement"], "", f"Answer: {entry['words']}"]
     for reading in entry["readings"]:
         lines += ["", *_reading(reading)]
@@ -158,14 +156,14 @@ def why(entry: Entry, unstated: Sequence[str] = (), command: str = "") -> Words:
         "Untrained models pass too, in": ", ".join(name or "the statement as it stands" for name in _passing(entry)),
         "About the architecture": entry["architecture"],
         "Our choices": "; ".join(entry["ours"]),
-        "Chosen after a result had been seen": entry["afterwards"],
+        "Chosen after seeing a result": entry["afterwards"],
     }
     told = [f"{word}: {text}" for word, text in notes.items() if text]
     lines += ["", *told] if told else []
     if unstated:
         lines += ["", "The paper does not state:", *(f"- {sentence}" for sentence in unstated)]
     if command:
-        lines += ["", f"The same again: {command}"]
+        lines += ["", f"Repeat with: {command}"]
     return Words(plain("\n".join(lines)))
 
 
@@ -198,7 +196,7 @@ def _interval(found: Found) -> str:
 
 
 def _let_a_notebook_show_figures() -> None:
-    """A kernel shows a figure as a picture once pyplot has been imported; here nothing imports it."""
+    """A kernel shows a figure as a picture only once pyplot is imported, and nothing here imports it."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     formatter = shell.display_formatter.formatters["image/png"] if shell is not None else None
     if formatter is not None and formatter.for_type(Figure) is None:

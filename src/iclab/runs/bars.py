@@ -1,4 +1,4 @@
-"""Bars of progress, on a terminal and in a notebook; they go away when the run is finished."""
+"""Progress bars for a terminal and a notebook; they disappear when the run is finished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-EVERY = 0.2  # seconds between two pictures of the bar
+EVERY = 0.2  # seconds between two updates of the bar
 
 
 def kernel_is_here() -> bool:
@@ -47,13 +47,13 @@ class NotebookBar:
         self._shown = display(HTML(bar_in_html(0.0, "", "starting")), display_id=True)
 
     def update(self, done: float, what: str, left: str) -> None:
-        """Show this, unless the last picture is too fresh."""
+        """Show this, unless the last update is too recent."""
         if self._shown is not None and time.perf_counter() - self._last > EVERY:
             self._last = time.perf_counter()
             self._show(bar_in_html(done, left, what))
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._shown is not None:
             self._show("")
             self._shown = None
@@ -65,7 +65,7 @@ class NotebookBar:
 
 
 class TerminalBar:
-    """A bar at the bottom of a terminal; nothing where the console is no terminal."""
+    """A bar at the bottom of a terminal; nothing if the console is not a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._bar = Progress(
@@ -83,5 +83,5 @@ class TerminalBar:
         self._bar.update(self._task, completed=done, description=what, left=left)
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()

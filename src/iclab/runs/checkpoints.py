@@ -1,8 +1,8 @@
 """Trainings kept in a run's folder, as arrays in .npz form behind a seal.
 
 A file is replaced as a whole, so a run killed at any moment finds the last checkpoint or the one before. It begins with
-a seal, a SHA-256 digest of the run's fingerprint and of what follows: a file that is damaged or of another run is
-reported, and the training begins anew.
+a seal, a SHA-256 digest of the run's fingerprint and the content. A file that is damaged or belongs to another run is
+reported, and the training starts again.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import numpy as np
 from iclab.training import Checkpoint
 
 EVERY = 20.0  # seconds between checkpoints of one training, at least
-COST = 20.0  # and at least so many times what the last one took
+COST = 20.0  # and at least this many times what the last one took
 DIGEST = hashlib.sha256().digest_size
 
 
 def file_name(name: str) -> str:
-    """A readable and unique name of a file for the training of this name."""
+    """A readable and unique file name for this training."""
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
     return f"{re.sub('[^A-Za-z0-9.-]+', '_', name)[:80]}-{digest}.checkpoint"
 
 
 def seal(content: bytes, fingerprint: str) -> bytes:
-    """The content behind a digest of it and of the run that it belongs to."""
+    """The content, preceded by a digest of it and of its run."""
     return hashlib.sha256(fingerprint.encode() + content).digest() + content
 
 
 def unseal(sealed: bytes, fingerprint: str) -> bytes | None:
-    """The inverse of `seal`; None for what is damaged or of another run.
+    """The inverse of `seal`; None if the content is damaged or belongs to another run.
 
     >>> unseal(seal(b"weights", "run 1"), "run 1"), unseal(seal(b"weights", "run 1"), "run 2")
     (b'weights', None)
@@ -61,7 +61,7 @@ def unpack(content: bytes) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
 
 
 class Folder(MutableMapping[str, bytes]):
-    """The files of a folder as a mapping from name to content. `write` is how a file is put there."""
+    """The files of a folder as a mapping from name to content. `write` writes a file."""
 
     def __init__(self, directory: Path, write: Callable[[str, bytes], object]) -> None:
         self._directory, self._write = directory, write
@@ -69,7 +69,7 @@ class Folder(MutableMapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         try:
             return (self._directory / name).read_bytes()
-        except OSError:  # not there, or no file
+        except OSError:  # missing, or not a file
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, content: bytes) -> None:
@@ -106,20 +106,20 @@ class KeptTraining(Checkpoint):
         self._wait = EVERY
 
     def load(self) -> tuple[list[np.ndarray], dict[str, np.ndarray]] | None:
-        """What is kept; None if nothing is, or if it is damaged or of another run."""
+        """The kept training; None if it is missing, damaged, or belongs to another run."""
         sealed = self._files.get(self._name)
         if sealed is None:
             return None
         content = unseal(sealed, self._fingerprint)
         if content is None:
             self._report(
-                f"the checkpoint {self._name} is damaged or of another run; it is not used, the training begins anew."
+                f"the checkpoint {self._name} is damaged or belongs to another run; the training starts again."
             )
             return None
         return unpack(content)
 
     def save(self, leaves: Callable[[], list[np.ndarray]], records: dict[str, np.ndarray], finished: bool) -> None:
-        """Keep the training now and then along the way, and when it is finished."""
+        """Save the training from time to time, and when it is finished."""
         began = time.perf_counter()
         if not finished and (not self._along or began - self._last < self._wait):
             return

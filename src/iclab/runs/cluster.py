@@ -1,6 +1,6 @@
-"""Workers elsewhere: that they are there, stay there, and compute the same numbers as this process would.
+"""Workers on other machines: check that they exist, stay alive, and compute the same numbers as this process.
 
-Any executor will do; that of a Dask scheduler is asked who its workers are before it is given work, and watched.
+Any executor will do. The workers of a Dask scheduler are checked before they get work, and watched afterwards.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from iclab.devices import numerics, prepare_jax
 from iclab.errors import InputError, in_words, require
 from iclab.runs.manifest import source_digest
 
-PATIENCE = 10.0  # seconds until a scheduler that does not answer is no scheduler
-ASKED = 60.0  # seconds in which a worker that has nothing else to do says who it is
-ALONE = 30.0  # seconds without a worker, or without the scheduler, after which nobody is coming back
+PATIENCE = 10.0  # seconds to wait for a scheduler to answer
+ASKED = 60.0  # seconds for an idle worker to say what it is
+ALONE = 30.0  # seconds without a worker, or without the scheduler, before giving up
 TICK = 1.0
 INSTALLED = "__import__('iclab.runs.cluster') is not None"
-GO_ON = "What is finished is kept, and the same command with its --out goes on."
+GO_ON = "Finished work is kept. To continue, repeat the command with the same --out."
 
 
 @dataclasses.dataclass(frozen=True)
 class Here:
-    """What a worker must have in common with the run: the source, what decides its numbers; the run's
-    fingerprint; and the texts of files that models come from.
+    """What a worker must share with the run: the source and the numerics, which decide its numbers; the run's
+    fingerprint; and the texts of the files that models come from.
     """
 
     source: str
@@ -47,25 +47,25 @@ def here(fingerprint: str = "") -> Here:
 
 
 def require_same(run: Here) -> None:
-    """A worker with another iclab or other flags would compute other numbers without anybody noticing. Models that came
-    from a file are given to it.
+    """Refuse a worker with another iclab or other flags: it would silently compute other numbers. Models that came from
+    a file are loaded on it.
     """
     plugged.remember(run.models)
     own = here()
     where = f"the worker on {platform.node()}"
-    require(own.source == run.source, f"{where} has another version of iclab than the run; install the same there.")
+    require(own.source == run.source, f"{where} has a different version of iclab; install the same version there.")
     different = [
         f"{name} {value} instead of {run.numerics.get(name)}"
         for name, value in own.numerics.items()
         if value != run.numerics.get(name)
     ]
-    require(not different, f"{where} would compute other numbers than the run: {', '.join(different)}.")
+    require(not different, f"{where} would compute different numbers: {', '.join(different)}.")
 
 
 def finished(
     waiting: Iterable[concurrent.futures.Future[Any]], executor: concurrent.futures.Executor
 ) -> Iterator[concurrent.futures.Future[Any]]:
-    """Futures as they are done; one sentence when nobody is left to do the others."""
+    """Futures as they finish; an `InputError` if no worker is left for the others."""
     pending = set(waiting)
     while pending:
         done, pending = concurrent.futures.wait(pending, TICK, concurrent.futures.FIRST_COMPLETED)
@@ -80,7 +80,7 @@ def elsewhere(
     fingerprint: str,
     executor: concurrent.futures.Executor,
 ) -> Iterator[tuple[str, Any]]:
-    """Names of pieces of work and what a worker makes of each, as they are done."""
+    """The name and the result of each piece of work, as it finishes."""
     waiting = {executor.submit(function, piece, here(fingerprint)): name for name, piece in pieces.items()}
     try:
         for future in finished(waiting, executor):
@@ -91,15 +91,15 @@ def elsewhere(
 
 
 def answer(future: concurrent.futures.Future[Any], what: str) -> Any:
-    """A future's result; what went wrong on a worker, in one sentence."""
+    """A future's result; an `InputError` in one sentence if its worker failed."""
     try:
         return future.result()
     except InputError:
         raise
     except (concurrent.futures.CancelledError, asyncio.CancelledError):
-        raise InputError(f"{what} was not computed: the scheduler of the workers is gone. {GO_ON}") from None
+        raise InputError(f"{what} was not computed: the Dask scheduler is gone. {GO_ON}") from None
     except Exception as error:
-        dead = " Its workers died, one after the other: too little memory?" if _killed(error) else ""
+        dead = " Its workers died one after the other; they may need more memory." if _killed(error) else ""
         raise InputError(f"{what} could not be computed: {in_words(error)}.{dead} {GO_ON}") from error
 
 
@@ -108,8 +108,8 @@ def _killed(error: BaseException) -> bool:
 
 
 class Workers(concurrent.futures.Executor):
-    """The workers of a Dask scheduler. The work of one that dies is done by another, as often as Dask allows (three
-    times, unless it is told otherwise).
+    """The workers of a Dask scheduler. If one dies, another takes over its work, as often as Dask allows (by default
+    three times).
     """
 
     def __init__(self, client: Any, address: str, chosen: list[str] | None) -> None:
@@ -120,7 +120,7 @@ class Workers(concurrent.futures.Executor):
         self._seen = time.monotonic()
 
     def submit(self, *arguments: Any, **more: Any) -> concurrent.futures.Future[Any]:
-        """Work for one of them."""
+        """Submit work to one of them."""
         found: concurrent.futures.Future[Any] = self._executor.submit(*arguments, **more)
         return found
 
@@ -133,7 +133,7 @@ class Workers(concurrent.futures.Executor):
         if there and any(self._chosen is None or name in self._chosen for name in there):
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > ALONE:
-            who = "the scheduler does not answer any more" if there is None else "no workers are left"
+            who = "the scheduler no longer answers" if there is None else "no workers are left"
             raise InputError(f"{who} at {self._address}. {GO_ON}")
 
 
@@ -142,7 +142,7 @@ def _workers(client: Any) -> dict[str, Any]:
 
 
 def _asked(client: Any, workers: Iterable[str], question: Callable[..., Any], about: Any) -> dict[str, Any]:
-    """What workers answer, or the error in words; one that is busy gives no answer: it is asked with its work."""
+    """The workers' answers, or the errors in words. A busy worker does not answer; its work checks it later."""
     futures = {name: client.submit(question, about, workers=[name], pure=False) for name in workers}
     until, answers = time.monotonic() + ASKED, {}
     for name, future in futures.items():
@@ -163,9 +163,9 @@ def _fit(client: Any, workers: Iterable[str], say: Callable[[str], None]) -> lis
     others = [name for name in names if name not in unfit]
     unfit |= {name: why for name, why in _asked(client, others, require_same, here()).items() if why is not None}
     for name, why in unfit.items():
-        say(f"worker {name} is left out: {why.rstrip('.')}.")
+        say(f"skipping worker {name}: {why.rstrip('.')}.")
     first = next(iter(unfit.values()), "").rstrip(".")
-    require(len(unfit) < len(names), f"no worker can be used: {first}. All of them need this version of iclab.")
+    require(len(unfit) < len(names), f"no worker can be used: {first}. Every worker needs this version of iclab.")
     return [name for name in names if name not in unfit] if unfit else None
 
 
@@ -180,9 +180,9 @@ def connect(
     try:
         from distributed import Client
     except ImportError:
-        words = "--cluster needs dask.distributed: `pip install '.[cluster]'` in a checkout of iclab installs it."
+        words = "--cluster needs dask.distributed; install it with `pip install '.[cluster]'` in a checkout of iclab."
         raise InputError(words) from None
-    for name in ("asyncio", *logging.root.manager.loggerDict):  # what matters is said here, in a sentence
+    for name in ("asyncio", *logging.root.manager.loggerDict):  # the errors below say what matters, in one sentence
         if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
@@ -191,7 +191,7 @@ def connect(
         raise InputError(f"no Dask scheduler answers at {address}: {error}") from None
     try:
         workers = _workers(client)
-        require(bool(workers), f"the scheduler at {address} has no workers; start some with: dask worker {address}")
+        require(bool(workers), f"the scheduler at {address} has no workers; start one with: dask worker {address}")
         chosen = _fit(client, workers, say)
         threads = sum(worker["nthreads"] for name, worker in workers.items() if chosen is None or name in chosen)
         yield Workers(client, address, chosen), threads

@@ -1,4 +1,4 @@
-"""`iclab compare`: architectures beside each other, from a study that is run like a paper."""
+"""`iclab compare`: compare architectures in a study that runs like a paper."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ class Comparison:
 
 
 def compare(*models: str, changes: Mapping[str, str] | None = None, **options: Any) -> Comparison:
-    """Train these mixers (none: all) in the worlds of the study, and ask all questions of each.
+    """Train these mixers (default: all) in the worlds of the study, and answer its questions for each.
 
-    `options` are those of `iclab.reproduce`: profile, seeds, out, executor, console. A run that was interrupted goes
-    on with the same `out`.
+    `options` are those of `iclab.reproduce`: profile, seeds, out, executor, console. The same `out` continues an
+    interrupted run.
     """
     changes = dict(changes or {})
-    require(not models or "models" not in changes, "models are given twice.")
+    require(
+        not models or "models" not in changes,
+        "the models are given twice, by name and with --set models; give them once.",
+    )
     if models:
         changes["models"] = " ".join(models)
     run = reproduce(str(Path(architectures.__file__)), changes=changes, **options)

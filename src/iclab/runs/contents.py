@@ -1,4 +1,4 @@
-"""What the files of a run hold: datasets, models and JSON as bytes, and the digests that stand beside them."""
+"""The contents of a run's files: datasets, models and JSON as bytes, and their digests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iclab.runs.saved import file_part, making
 
 
 def as_json(content: Any) -> bytes:
-    """JSON as it is written to files; NaN is refused."""
+    """JSON as written to files; NaN is refused."""
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode()
 
 
@@ -38,7 +38,7 @@ def from_bytes(content: bytes) -> xr.Dataset:
 
 
 def _alone() -> contextlib.AbstractContextManager[Any]:
-    """On a cluster xarray would ask the scheduler for a lock on a file that nobody else can see."""
+    """Without this, xarray on a cluster asks the scheduler to lock a file that no other process can see."""
     if importlib.util.find_spec("dask") is None:
         return contextlib.nullcontext()
     import dask
@@ -59,9 +59,7 @@ def model_files(trained: Trained) -> Iterator[tuple[str, bytes]]:
 
 
 def letters_of(tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of a model or a world under the paper's letters, or under the names of its fields where it has no
-    letters.
-    """
+    """The arrays of a model or a world under the paper's letters, or its field names if it has no letters."""
     if hasattr(tree, "letters"):
         return dict(tree.letters())
     leaves = jax.tree_util.tree_leaves_with_path(tree)
@@ -69,12 +67,12 @@ def letters_of(tree: Any) -> dict[str, np.ndarray]:
 
 
 def digest_of(content: Any) -> str:
-    """A digest of what can be written as JSON, however its keys are ordered."""
+    """A digest of JSON content, independent of the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def digest_in(fingerprint: str, content: bytes) -> str:
-    """A digest of a content that belongs to a run."""
+    """A digest of content that belongs to a run."""
     return hashlib.sha256(fingerprint.encode() + content).hexdigest()
 
 
@@ -84,7 +82,7 @@ def checksum_of(path: Path) -> Path:
 
 
 def checked(path: Path) -> bytes | None:
-    """A file whose checksum stands beside it and is right; None otherwise."""
+    """The content of a file if the checksum beside it is right; None otherwise."""
     try:
         content, checksum = path.read_bytes(), checksum_of(path).read_text(errors="replace")
     except OSError:
@@ -93,7 +91,7 @@ def checked(path: Path) -> bytes | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; False also for names that no file system takes."""
+    """Whether this file exists; False for names that the file system refuses."""
     try:
         return path.is_file()
     except OSError:

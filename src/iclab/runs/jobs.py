@@ -28,11 +28,11 @@ from iclab.together import Asking, side_by_side
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """Experiments of one paper with some seeds: plain data that a worker elsewhere can be given.
+    """Experiments of one paper with some seeds: plain data that can be sent to a worker.
 
-    `text` is the source of a paper that is not built in; `changes` is what `--set` changes in the profile's settings,
-    and what a reading with settings of its own changes; `variant` is that reading's name. With `control` the
-    experiments are asked of untrained models too. Seeds that do not begin at 0 are added to results that are there.
+    `text` is the source of a paper that is not built in; `changes` are the settings that `--set`, or a reading with
+    its own settings, changes in the profile; `variant` is the name of that reading. With `control` the experiments
+    also run on untrained models. Seeds that do not begin at 0 extend existing results.
     """
 
     paper: str
@@ -57,9 +57,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """A name: a paper has several jobs where a reading has its own settings or its explorer runs with fewer
-        seeds.
-        """
+        """Its name. A paper has several jobs if a reading has its own settings or its explorer has fewer seeds."""
         explorer = "-explorer" if self.experiments == ("explorer",) else ""
         return f"{self.paper}{explorer}{f'@{self.variant}' if self.variant else ''}"
 
@@ -69,7 +67,7 @@ class Job:
         return sum(self.cost_of(name) for name in self.experiments)
 
     def cost_of(self, experiment: str) -> float:
-        """That of one of its experiments."""
+        """The rough share of one of its experiments."""
         return self.source.experiments[experiment].cost * len(self.seeds)
 
     def lab(self, **more: Any) -> Lab:
@@ -80,14 +78,12 @@ class Job:
         )
 
     def places(self, experiment: str) -> list[str]:
-        """Under which names an experiment's results are kept: of trained models, and where it is a control of
-        untrained ones.
-        """
+        """The names of an experiment's results: of trained models and, with `control`, of untrained ones."""
         plain = f"{self.paper}/{experiment}{f'@{self.variant}' if self.variant else ''}"
         return [plain, *([f"{CONTROL}{plain}"] if self.control else [])]
 
 
-PROGRAMS = "programs.csv"  # what was compiled and run, and how long that took
+PROGRAMS = "programs.csv"  # compiled programs and their times
 CONTROL = "control/"  # begins the names of results of untrained models
 BLOCKS = "blocks"  # the attribute of a result that says in which blocks its seeds were computed
 TOTALS = {"seconds": float, "diverged": int, "members": int}
@@ -98,15 +94,15 @@ def run(
 ) -> dict[str, xr.Dataset]:
     """Every experiment's dataset by "paper/experiment", and those of untrained models by "control/paper/experiment".
 
-    What the store has is not run again. Here, trainings are checkpointed, and experiments of all papers run side by
-    side; on an executor, every seed of every job is a piece of work of its own.
+    Results in the store are not computed again. In this process, trainings are checkpointed and the experiments of all
+    papers run side by side; on an executor, every seed of every job is a separate piece of work.
     """
     results: dict[str, xr.Dataset] = {}
     earlier: dict[str, xr.Dataset] = {}
     left = []
     whole = store.models_are_whole()
     for job in jobs:
-        wanted: dict[int, list[str]] = {}  # experiments by the seed with which they go on
+        wanted: dict[int, list[str]] = {}  # experiments by the seed they continue with
         for name in job.experiments:
             places = job.places(name)
             kept = {place: data for place in places if (data := store.load_result(place)) is not None}
@@ -123,7 +119,7 @@ def run(
             left.append(dataclasses.replace(job, experiments=tuple(names), seeds=seeds))
 
     def keep(job: Job, place: str, found: Sequence[xr.Dataset]) -> None:
-        """Keep a result, together with that of the seeds before. Nothing is found where it is for the first few."""
+        """Save a result together with earlier seeds. `found` is empty if only the first few seeds count."""
         before = [cut(earlier[place], job.seeds[0])] if place in earlier and job.seeds[0] else []
         if before or found:
             blocks = [*blocks_of(before), (job.seeds[-1] + 1, *_totals(found))]
@@ -145,17 +141,17 @@ Finish = Callable[[Job, str, str], None]
 
 
 def asked(data: xr.Dataset) -> int:
-    """Up to which seed, not included, a result was asked for; some experiments take fewer."""
+    """The seed (not included) up to which a result was requested; some experiments take fewer."""
     return max((int(block[0]) for block in blocks_of([data])), default=0)
 
 
 def blocks_of(parts: Sequence[xr.Dataset]) -> list[tuple[Any, ...]]:
-    """The blocks in which the seeds of results were computed: up to which seed, and what each took."""
+    """The blocks in which the seeds of results were computed: the last seed and the cost of each."""
     return [tuple(block) for data in parts for block in json.loads(data.attrs.get(BLOCKS, "[]"))]
 
 
 def cut(data: xr.Dataset, seeds: int) -> xr.Dataset:
-    """A result as it was when only the first of its seeds had been asked for."""
+    """A result as it was when only its first seeds had been requested."""
     if asked(data) <= seeds:
         return data
     blocks = [block for block in blocks_of([data]) if block[0] <= seeds]
@@ -168,7 +164,7 @@ def _totals(parts: Sequence[xr.Dataset]) -> list[float]:
 
 
 def joined(parts: Sequence[xr.Dataset], source: Paper) -> xr.Dataset:
-    """Results of several seeds along these, with the sums of what they took."""
+    """Results of several seeds, concatenated, with the sums of their costs."""
     both = parts[0]
     if source.unit == "seed" and len(parts) > 1:
         both = xr.concat(
@@ -194,15 +190,15 @@ def _here(jobs: Sequence[Job], store: Store, progress: RunProgress, keep: Keep, 
     try:
         side_by_side(tasks, ComputingEngine(store.checkpoint), programs=progress.programs)
     finally:
-        if progress.programs:  # a run that is only read again keeps the table of the time it was computed
+        if progress.programs:  # a run that computes nothing keeps the table of the run that did
             store.write(PROGRAMS, table(progress.programs).encode())
 
 
 def computed(
     job: Job, name: str, benches: tuple[Lab, Lab], engine: Asking, report: Callable[[str, float], None]
 ) -> Iterator[tuple[str, list[xr.Dataset]]]:
-    """The places of one experiment, and what belongs there: of trained models, and where it is wanted of untrained
-    ones. Nothing does if it is for the first few seeds only.
+    """The places of one experiment and their results: of trained models and, if wanted, of untrained ones. A result is
+    empty if the experiment is for the first few seeds only.
     """
     trained, untrained = (bench.asking(engine, report) for bench in benches)
     for place, lab in zip(job.places(name), (trained, untrained), strict=False):
@@ -226,12 +222,12 @@ def _elsewhere(
     executor: concurrent.futures.Executor,
     models_are_whole: bool,
 ) -> None:
-    """Every seed of every job as one piece of work for the executor. Finished pieces are kept."""
+    """Give the executor every seed of every job as one piece of work. Finished pieces are kept."""
     pieces = {f"{job.label}-seed-{seed}": (job, seed) for job in jobs for seed in job.seeds}
     found: dict[str, dict[str, xr.Dataset]] = {}
 
     def arrived(piece: str) -> None:
-        """With the last seed of its job the job's experiments are whole."""
+        """Finish the experiments of a job when its last seed arrives."""
         job, _ = pieces[piece]
         own = [found.get(f"{job.label}-seed-{seed}") for seed in job.seeds]
         if all(one is not None for one in own):
@@ -239,7 +235,7 @@ def _elsewhere(
                 progress.begin(job.places(name)[0], 0.0)
                 for place in job.places(name):
                     keep(job, place, [one[place] for one in own if one and place in one])
-                finish(job, name, "all seeds are there")
+                finish(job, name, "all seeds finished")
 
     pending = {}
     for piece, (job, seed) in pieces.items():

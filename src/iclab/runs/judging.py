@@ -1,6 +1,4 @@
-"""From results to answers and figures: statements of a run with the settings, theorems and controls that belong to
-them.
-"""
+"""From results to answers and figures: a run's statements with their settings, theorems and controls."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ from iclab.theorems import Theorem
 
 @dataclasses.dataclass(frozen=True)
 class Judge:
-    """Answers statements of these papers at these settings. With `attempted=False` there are numbers, but no
-    answers.
-    """
+    """Answers statements of these papers at these settings. With `attempted=False` there are numbers but no answers."""
 
     papers: Mapping[str, Paper]
     settings: Mapping[str, Any]
@@ -41,7 +37,7 @@ class Judge:
     def split(
         self, paper: str, results: Mapping[str, xr.Dataset]
     ) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dataset]]:
-        """A paper's results by experiment: of trained models, and of untrained ones."""
+        """A paper's results by experiment, of trained and of untrained models."""
         own = _under(f"{paper}/", results)
         return own, _under(f"{CONTROL}{paper}/", results)
 
@@ -69,9 +65,7 @@ class Judge:
     def figures(
         self, statements: Sequence[Statement], results: Mapping[str, xr.Dataset], control: Mapping[str, xr.Dataset]
     ) -> dict[str, Callable[[], Figure]]:
-        """The figures of these statements of one paper: their own, or one of their parts and rules under the
-        statement's name.
-        """
+        """The figures of these statements of one paper: their own, or a default one of their parts and rules."""
         found: dict[str, Callable[[], Figure]] = {}
         for statement in statements:
             if statement.figure is None:
@@ -86,7 +80,7 @@ class Judge:
 
 
 def at_one_size(statement: Statement) -> Statement:
-    """The statement in the readings that need no settings of their own: where nothing is answered, they are not run."""
+    """The statement without readings that have their own settings: if nothing is answered, they need not run."""
     kept = tuple(reading for reading in statement.readings if not reading.changes)
     return dataclasses.replace(statement, readings=kept) if kept else statement
 
@@ -98,7 +92,7 @@ def _under(prefix: str, results: Mapping[str, xr.Dataset]) -> dict[str, xr.Datas
 def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> None:
     """Evaluate every statement on zeros of the shapes that its experiments will have, before anything is trained.
 
-    A statement that names an experiment, a variable or a coordinate that is not there is refused in one sentence.
+    This refuses a statement that names an experiment, a variable or a coordinate that does not exist.
     """
     results: dict[str, xr.Dataset] = {}
     needs = {need for statement in statements for need in statement.needs()}
@@ -116,16 +110,15 @@ def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> Non
     for statement in statements:
         require(
             statement.figure is None or statement.figure in paper.figures,
-            f"{statement.id}: there is no figure {statement.figure!r}; figures are "
-            f"{', '.join(paper.figures) or 'none'}.",
+            f"{statement.id}: no figure {statement.figure!r}; the figures are {', '.join(paper.figures) or 'none'}.",
         )
         require(
             statement.table is None or statement.table in paper.tables,
-            f"{statement.id}: there is no table {statement.table!r}; tables are {', '.join(paper.tables) or 'none'}.",
+            f"{statement.id}: no table {statement.table!r}; the tables are {', '.join(paper.tables) or 'none'}.",
         )
         require(
             not statement.hypotheses or paper.theorem(statement.hypotheses, settings) is not None,
-            f"{statement.id}: there is no theorem {statement.hypotheses!r} whose hypotheses it could have.",
+            f"{statement.id}: its hypotheses name the theorem {statement.hypotheses!r}, which does not exist.",
         )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # zeros divided by zeros
@@ -133,7 +126,7 @@ def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> Non
 
 
 def _require_read(statements: Sequence[Statement], results: Mapping[str, xr.Dataset]) -> None:
-    """What a reading puts in the place of something else is in the results of a statement that has this reading."""
+    """Refuse a reading that replaces something which no result of its statements has."""
     asked = [(statement, reading) for statement in statements for reading in statement.readings]
     for statement, reading in asked:
         places = {place for other, same in asked if same == reading for place in other.needs_of(same)}

@@ -1,4 +1,4 @@
-"""Sizes that no machine could compute are refused from the plan, before anything is compiled or allocated."""
+"""Refuse sizes that no machine can compute, from the plan, before anything is compiled or allocated."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from iclab.runs.jobs import Job
 from iclab.runs.sweep_target import settings_of
 from iclab.settings import names_of, value_of
 
-GROWN = 10  # a setting or a number of seeds that is so many times the profile's own is looked at
+GROWN = 10  # check a setting or a number of seeds that is this many times the profile's own
 LONGEST = 30 * 24 * 3600.0  # seconds that a run on this machine may take
-FEW = 2  # seeds that are planned, instead of all
+FEW = 2  # seeds to plan, instead of all
 
 
 def refuse_too_large(jobs: Sequence[Job]) -> None:
@@ -55,10 +55,10 @@ def _refuse(job: Job) -> None:
 
 
 def require_room(what: str, times: float, asked: Asked) -> None:
-    """Refuse a request whose models, all of its members' `times` over, do not fit into memory."""
+    """Refuse a request whose models, all members `times` over, do not fit into memory."""
     needed = asked.footprint.of(1) + times * asked.members * asked.footprint.held
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    sizes = f"it takes about {needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB"
+    sizes = f"it needs about {needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB"
     require(needed <= there, f"{what} is too large: {sizes}.")
 
 

@@ -1,6 +1,4 @@
-"""The manifest: what a run is (ids, profile, seeds, settings, versions, device, the plan of a sweep), and whether a
-folder holds the same one.
-"""
+"""The manifest says what a run is: ids, profile, seeds, settings, versions, device, the plan of a sweep."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ MANIFEST_SHAPE = {
 
 
 def fits(value: Any, shape: Any) -> bool:
-    """Whether a value of JSON has a shape: a type, [the shape of its items], {name: the shape of what it names}, where
-    ... stands for any name.
+    """Whether a JSON value has a shape: a type, [shape of the items], or {name: shape}; ... stands for any name.
 
     >>> fits({"seeds": 2, "other": None}, {"seeds": int}), fits({"seeds": "2"}, {"seeds": int})
     (True, False)
@@ -49,34 +46,37 @@ def fits(value: Any, shape: Any) -> bool:
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a run directory, or one sentence why there is none."""
+    """The manifest of a run directory; an `InputError` if it is missing or damaged."""
     path = directory / MANIFEST
     if not is_file(path):
-        raise InputError(f"{directory} is not a run of iclab (it has no {MANIFEST}); nothing was touched.")
+        raise InputError(f"{directory} is not a run of iclab: it has no {MANIFEST}. Nothing was changed.")
     try:
         manifest = json.loads(path.read_text())
-        require(fits(manifest, MANIFEST_SHAPE), f"{path} is damaged: a manifest looks otherwise; nothing was touched.")
+        require(
+            fits(manifest, MANIFEST_SHAPE),
+            f"{path} is damaged: it does not have the form of a manifest. Nothing was changed.",
+        )
         whole = {name: value for name, value in manifest.items() if name != "digest"}
         known = manifest["fingerprint"] == digest_of(manifest["identity"])
         right = known and manifest.get("digest") == digest_of(whole)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is damaged and cannot be read; nothing was touched.") from error
-    require(right, f"{path} is damaged or was changed by hand (its digest is another); nothing was touched.")
+        raise InputError(f"{path} is damaged and cannot be read. Nothing was changed.") from error
+    require(right, f"{path} is damaged or was edited: its digest is wrong. Nothing was changed.")
     return dict(manifest)
 
 
 def other_run(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What another run in the same folder is, and if it differs in numerics or in the version alone, how."""
+    """How a run in the same folder differs; details if only its numerics or version differ."""
     different = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
     if different == {"numerics"}:
         then, today = before.get("numerics") or {}, now.get("numerics") or {}
         names = [name for name in then | today if then.get(name) != today.get(name)]
         changed = ", ".join(f"{name} {then.get(name)}, now {today.get(name)}" for name in names)
-        return f"holds a run that computed with {changed}; the two are not mixed. Go on as it was begun"
+        return f"holds a run computed with {changed}; the two cannot be mixed. Restore the old values, or"
     if different and different <= {"version", "source"}:
-        return "holds a run of another version of iclab, whose results are not mixed with those of this one"
+        return "holds a run of another version of iclab; the two cannot be mixed"
     return f"holds another run ({describe(before)})"
 
 
@@ -101,7 +101,7 @@ def environment() -> dict[str, Any]:
 
 
 def _installed(*packages: str) -> dict[str, str]:
-    """Versions of those of these packages that are there."""
+    """The versions of these packages, as far as they are installed."""
     found = {}
     for name in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -111,9 +111,7 @@ def _installed(*packages: str) -> dict[str, str]:
 
 @functools.cache
 def source_digest() -> str:
-    """A digest of iclab's own source files and word lists: results of other code are never mixed in, committed or
-    not.
-    """
+    """A digest of iclab's source files and word lists, so that results of different code are never mixed."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *root.rglob("words/*.txt")]):

@@ -1,4 +1,4 @@
-"""A finished run, opened: its answers as a table, its statements one by one, its results, its trained models."""
+"""Open a finished run: its answers as a table, single statements, results, and trained models."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ CLAIMS = "claims.json"
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Run:
-    """A finished run: where it is, its statements as in claims.json, its results as xarray datasets by
+    """A finished run: its directory, its statements as in claims.json, its results as xarray datasets by
     "paper/experiment".
 
-    Results of untrained models are "control/paper/experiment". `run["fig1a"]` is one statement with its figure, its
-    data and its reasons, `run.table()` all of them, `run.model(...)` a trained model. Nothing that the folder carries
-    is executed unless it is `trusted`: a user's file, which draws its own figures.
+    Results of untrained models are "control/paper/experiment". `run["fig1a"]` is one statement with its figure, data
+    and reasons, `run.table()` lists all statements, `run.model(...)` is a trained model. Code inside the folder (the
+    .py file of a run, which draws its figures) is executed only if `trusted`.
     """
 
     directory: Path
@@ -58,12 +58,12 @@ class Run:
     trusted: bool = False
 
     def __getitem__(self, name: str) -> Answered:
-        """A statement by its id, or by the part behind the slash where only one paper has it."""
+        """A statement by its id, or by the part after the slash if only one paper has it."""
         found = [entry for entry in self.statements if name in (entry["id"], entry["id"].partition("/")[2])]
         known = [entry["id"] for entry in self.statements]
         require(bool(found), f"this run has no statement {name!r}. {nearest(name, [*known, *self._names()])}")
         ids = ", ".join(entry["id"] for entry in found)
-        require(len(found) == 1, f"{name!r} is the name of several statements: {ids}.")
+        require(len(found) == 1, f"several statements are called {name!r}; choose one of {ids}.")
         entry = found[0]
         paper = PAPERS.get(entry["paper"])
         return Answered(
@@ -101,14 +101,14 @@ class Run:
         return pd.DataFrame(rows).set_index("id")
 
     def model(self, *, seed: int | None = None, setting: str | None = None, training: str | None = None) -> Model:
-        """A trained model, to be called on a prompt: `output, trace = model(prompt)`.
+        """A trained model: `output, trace = model(prompt)`.
 
-        The run must have kept its models (`save_models=True`). `training` and `setting` choose where there are several.
+        The run must have been made with `save_models=True`. `training` and `setting` choose one of several.
         """
         return self._saved(seed, setting, training).model()
 
     def world(self, *, seed: int | None = None, setting: str | None = None, training: str | None = None) -> World:
-        """The world that such a model was trained in: `world.sample(key, index)` is a prompt."""
+        """The world in which this model was trained: `world.sample(key, index)` is a prompt."""
         return self._saved(seed, setting, training).world()
 
     def __repr__(self) -> str:
@@ -162,8 +162,8 @@ class Run:
         paper = name.partition("/")[0]
         require(
             name in statements,
-            f"{name} is judged and drawn by {paper}.py, a file that {self.directory} carries; "
-            "iclab.open_run(..., trust=True) executes it.",
+            f"{name} is judged and drawn by {paper}.py; to execute the copy in {self.directory}, use "
+            "iclab.open_run(..., trust=True).",
         )
         return judge, statements[name]
 
@@ -188,7 +188,7 @@ class Run:
 
 
 def _chosen(folder: Path, fingerprint: str, seed: int | None, setting: str | None, training: str | None) -> Saved:
-    """The one file of a run that these choose; a sentence where it is not one."""
+    """The file of a run that these arguments choose; an `InputError` unless there is exactly one."""
     files = sorted(folder.rglob("*.npz"))
     require(
         bool(files),
@@ -210,7 +210,7 @@ def _chosen(folder: Path, fingerprint: str, seed: int | None, setting: str | Non
     path = left[0][0]
     seal = path.with_name(f"{path.name}{SEAL}")
     right = is_file(seal) and digest_in(fingerprint, path.read_bytes()) == seal.read_text(errors="replace").strip()
-    require(right, f"{path} is damaged or of another run; the same command with --out {folder.parent} makes it again.")
+    require(right, f"{path} is damaged or belongs to another run; repeat the command with --out {folder.parent}.")
     return read_saved(path)
 
 
@@ -228,8 +228,8 @@ def _met(entry: Entry) -> str:
 
 
 def open_run(directory: str | Path, *, trust: bool = False) -> Run:
-    """A finished run, from its folder: answers and results as they were written. Nothing in the folder is executed;
-    with `trust` a user's file that it carries is, where a figure or results are asked for.
+    """Open a finished run: answers and results as they were written. Nothing in the folder is executed, except with
+    `trust` the run's own .py file, when a figure or results need it.
     """
     place = Path(directory)
     manifest = read_manifest(place)
@@ -247,27 +247,30 @@ def read_claims(directory: Path) -> list[Entry]:
     """The statements in claims.json of a finished run."""
     path = directory / CLAIMS
     if not is_file(path):
-        raise InputError(f"{directory} holds no {CLAIMS}; is it a finished run of iclab?")
+        raise InputError(f"{directory} has no {CLAIMS}; is it a finished run of iclab?")
     content = checked(path)
-    require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
+    require(content is not None, f"{path} is damaged or was edited: its checksum is missing or wrong.")
     try:
         found = json.loads(content or b"", parse_int=lambda text: int(text) if len(text) < 20 else float(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
-    require(not isinstance(found, list), f"{path} is of iclab 0.1, which wrote rows; run it again to have statements.")
+    require(
+        not isinstance(found, list),
+        f"{path} was written by iclab 0.1, in another format; run it again with this version.",
+    )
     wrong = next(_schema().iter_errors(found), None)
     if wrong is not None:
         where = "/".join(map(str, wrong.absolute_path)) or "the file"
-        raise InputError(f"{path} is no {CLAIMS} of this version of iclab: {where}: {wrong.message[:200]}.")
-    if "run" in found and (directory / MANIFEST).is_file():  # files of before do not say it
+        raise InputError(f"{path} was not written by this version of iclab: {where}: {wrong.message[:200]}.")
+    if "run" in found and (directory / MANIFEST).is_file():  # older files do not say it
         same = found["run"] == read_manifest(directory)["fingerprint"]
-        require(same, f"{path} is of another run; the same command with --out {directory} writes it anew.")
+        require(same, f"{path} belongs to another run; repeat the command with --out {directory} to write it again.")
     return list(found["statements"])
 
 
 @functools.cache
 def _schema() -> Any:
-    """What claims.json looks like."""
+    """The schema of claims.json."""
     import jsonschema
 
     text = (resources.files("iclab.data") / "claims.schema.json").read_text(encoding="utf-8")
@@ -275,7 +278,7 @@ def _schema() -> Any:
 
 
 def sides(first: Path, second: Path) -> tuple[Side, Side]:
-    """What `iclab diff` compares: two runs, or a run and what is on record for its papers."""
+    """The two sides of `iclab diff`: two runs, or a run and the recorded answers of its papers."""
     require(str(first) != RECORDED, f"{RECORDED} comes second: iclab diff DIR {RECORDED}.")
     here = Side(str(first), read_manifest(first), read_claims(first))
     if str(second) != RECORDED:
@@ -283,7 +286,8 @@ def sides(first: Path, second: Path) -> tuple[Side, Side]:
     papers = [name for name in recorded_papers() if any(entry["paper"] == name for entry in here.statements)]
     papers = [name for name in papers if _own_model(here, name)]
     require(
-        bool(papers), f"nothing is on record for what {first} answers; on record are {', '.join(recorded_papers())}."
+        bool(papers),
+        f"no answers are recorded for the papers of {first}; recorded are {', '.join(recorded_papers())}.",
     )
     settings = {name: dataclasses.asdict(PAPERS[name].settings[PROFILE]) for name in papers}
     identity = {"profile": PROFILE, "settings": settings}
@@ -293,13 +297,13 @@ def sides(first: Path, second: Path) -> tuple[Side, Side]:
 
 
 def _own_model(here: Side, paper: str) -> bool:
-    """Whether a run asked the paper's own model: records are of no other."""
+    """Whether a run used the paper's own model; only those answers are recorded."""
     ran, own = here.manifest["identity"].get("settings", {}).get(paper, {}), PAPERS[paper].settings[PROFILE]
     return SETTING not in ran or ran[SETTING] == value_of(own, SETTING)
 
 
 def _with_values(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as a page shows it: the numbers per seed are not kept."""
+    """A record as a page shows it; records do not keep the numbers per seed."""
     readings = [
         {**reading, "parts": [{**part, "values": []} for part in reading["parts"]]} for reading in entry["readings"]
     ]

@@ -22,12 +22,12 @@ MOST_POINTS = 100_000
 
 
 def parse(settings: Any, option: str, name: str, text: str) -> Any:
-    """The value that `text` means for this setting; its type is that of the value it has."""
+    """The value of `text` for this setting, of the same type as its present value."""
     before = value_of(settings, name)
     settable = isinstance(before, bool | int | float | str)
-    require(settable, f"{option} {name}={text}: {name} is no number or text; change it in the file that defines it.")
+    require(settable, f"{option} {name}={text}: {name} is not a number or text; change it in the file that defines it.")
     if isinstance(before, bool):
-        require(text.lower() in ("true", "false"), f"{option} {name}={text}: {name} is true or false.")
+        require(text.lower() in ("true", "false"), f"{option} {name}={text}: {name} must be true or false.")
         return text.lower() == "true"
     try:
         value = type(before)(text)
@@ -37,31 +37,31 @@ def parse(settings: Any, option: str, name: str, text: str) -> Any:
     require(finite, f"{option} {name}={text}: the value must be finite.")
     if isinstance(value, float) and value:
         known = SMALLEST <= abs(value) <= LARGEST
-        require(known, f"{option} {name}={text}: numbers have 32 bits here, between {SMALLEST:.1g} and {LARGEST:.1g}.")
+        require(known, f"{option} {name}={text}: a 32-bit number must lie between {SMALLEST:.1g} and {LARGEST:.1g}.")
     if isinstance(value, int):
-        require(abs(value) <= MOST, f"{option} {name}={text}: whole numbers end at {MOST:,} here.")
+        require(abs(value) <= MOST, f"{option} {name}={text}: a whole number must not exceed {MOST:,}.")
     return value
 
 
 def whole(option: str, text: str | None) -> int | None:
-    """A number of something, from the command line."""
+    """A count from the command line."""
     if text is None:
         return None
     usable = bool(re.fullmatch(r"[0-9]{1,18}", text.strip()))
-    require(usable, f"{option} {text}: a whole number is needed, for example 8.")
+    require(usable, f"{option} {text}: give a whole number, for example 8.")
     return int(text)
 
 
 def seed_count(given: int | None, profile: str) -> int:
     """The number of training seeds."""
     count = PROFILES[profile].seeds if given is None else given
-    require(count >= 1, f"--seeds is {count}; at least one seed is needed.")
-    require(count <= MOST_SEEDS, f"--seeds is {count}; more than {MOST_SEEDS:,} do not fit into one run.")
+    require(count >= 1, f"--seeds is {count}; it must be at least 1.")
+    require(count <= MOST_SEEDS, f"--seeds is {count}; a run takes at most {MOST_SEEDS:,}.")
     return count
 
 
 def override(settings: Any, changes: Mapping[str, str]) -> Any:
-    """The settings with `--set` applied, for the names they have."""
+    """The settings with `--set` applied, as far as they have these names."""
     known = names_of(settings)
     return replaced(settings, {n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
 
@@ -77,15 +77,15 @@ def check_names(option: str, names: Sequence[str], owners: Mapping[str, Any], al
     for name in names:
         if name in known:
             continue
-        words = f"--model: {', '.join(owners)} can be asked of no other model; its world has a model of its own."
+        words = f"--model: the model of {', '.join(owners)} cannot be replaced; its world needs its own model."
         require(name != SETTING, words)
         inside = [setting for setting in known if setting.startswith(f"{name}.")]
-        require(not inside, f"{option} {name}: this is a group of settings; name one of them: {', '.join(inside)}.")
-        raise InputError(f"{option} {name}: no setting of {', '.join(owners)} has this name. {nearest(name, known)}")
+        require(not inside, f"{option} {name} is a group of settings; choose one of {', '.join(inside)}.")
+        raise InputError(f"{option} {name}: there is no such setting in {', '.join(owners)}. {nearest(name, known)}")
 
 
 def split(option: str, text: str) -> tuple[str, str]:
-    """`name=value` in two."""
+    """The name and the value of `name=value`."""
     name, sign, value = text.partition("=")
     if not sign or not name or not value:
         raise InputError(f"{option} {text}: write it as name=value, for example matching_fraction=0.6.")
@@ -102,11 +102,14 @@ def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def with_model(changes: dict[str, str], model: str | None, ids: Sequence[str]) -> dict[str, str]:
-    """Changes of settings, and with `--model NAME` the model too."""
+    """The changes of settings, including the model if `--model NAME` is given."""
     if model is None:
         return changes
-    require(bool(ids), f"--model {model}: name the paper whose world it is put into, for example mamba-outliers.")
-    require(SETTING not in changes, f"--model {model} and --set {SETTING}={changes.get(SETTING)} are the same setting.")
+    require(bool(ids), f"--model {model}: name the paper whose model it replaces, for example mamba-outliers.")
+    require(
+        SETTING not in changes,
+        f"--model {model} and --set {SETTING}={changes.get(SETTING)} set the same thing; give one.",
+    )
     return changes | {SETTING: model}
 
 
@@ -122,20 +125,20 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
         counted = len(parts) == 3 and bool(re.fullmatch(r"[0-9]{1,9}", parts[2]))
         require(counted, f"{option} {name}={text}: write a range as start:stop:count.")
         count = int(parts[2])
-        require(count <= MOST_POINTS, f"{option} {name}={text}: a sweep has {MOST_POINTS:,} points at most.")
+        require(count <= MOST_POINTS, f"{option} {name}={text}: a sweep has at most {MOST_POINTS:,} points.")
         start, stop = (parse(settings, option, name, part) for part in parts[:2])
         numeric = isinstance(start, int | float) and not isinstance(start, bool)
-        require(numeric, f"{option} {name}={text}: {name} is no number; list its values as v1,v2.")
+        require(numeric, f"{option} {name}={text}: {name} is not a number; list its values as v1,v2.")
         require(int(parts[2]) >= 1, f"{option} {name}={text}: a range needs at least one value.")
         spaced = [float(value) for value in np.linspace(start, stop, int(parts[2]))]
         if isinstance(start, int):
             whole = all(math.isclose(value, round(value)) for value in spaced)
             require(
-                whole, f"{option} {name}={text}: {name} is a whole number, but the range has others; list its values."
+                whole, f"{option} {name}={text}: {name} takes whole numbers, but the range has others; list its values."
             )
             spaced = [round(value) for value in spaced]
         values = [round(value, 12) for value in spaced]
-    require(bool(values), f"{option} {name}={text}: no values.")
+    require(bool(values), f"{option} {name}={text}: give at least one value.")
     require(len(set(values)) == len(values), f"{option} {name}={text}: a value is given twice.")
     return values
 
@@ -143,5 +146,5 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
 def points_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """All points of the grid, the last name varying fastest."""
     count = math.prod(len(values) for values in grid.values())
-    require(count <= MOST_POINTS, f"--grid: {count:,} points are too many; a sweep has {MOST_POINTS:,} at most.")
+    require(count <= MOST_POINTS, f"--grid: {count:,} points are too many; a sweep has at most {MOST_POINTS:,}.")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

@@ -1,7 +1,7 @@
 """A point of a specification curve: a paper's experiments at other settings, judged at once.
 
-A piece is plain data, so that it can be computed in this process, in a pool of processes or on a cluster; what comes of
-it is small: the answers of its statements, with every number behind them.
+A piece is plain data, so it can be computed in this process, in a pool of processes or on a cluster. Its result is
+small: the answers of its statements, with every number behind them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PROMPTS = 2000  # fresh prompts per member at a point, at most: points are many
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """A point for one paper. `asked` are its statements by name, each with the readings and the parts that are asked;
-    `text` is the source of a paper that is not built in.
+    """A point for one paper. `asked` maps its statements' names to the readings and parts to test; `text` is the source
+    of a paper that is not built in.
     """
 
     paper: str
@@ -62,20 +62,20 @@ class Piece:
 
 
 def fewer_prompts(settings: Any) -> dict[str, str]:
-    """Changes after which a point has no more prompts than it needs."""
+    """Changes that leave a point no more prompts than it needs."""
     counts = {name: value_of(settings, name) for name in names_of(settings) if name.endswith("prompts")}
     return {name: str(PROMPTS) for name, count in counts.items() if count > PROMPTS}
 
 
 def texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Values of settings as the command line has them."""
+    """Values of settings as written on the command line."""
     return {name: str(value) for name, value in values.items()}
 
 
 def narrowed(
     statement: Statement, readings: Sequence[str], parts: Sequence[str], pick: Callable[[int], int | None]
 ) -> Statement | None:
-    """The statement with one of the readings that are asked, and its parts; None if there is none such."""
+    """The statement with one of the requested readings and its parts; None if it has none of them."""
     number = pick(len(readings))
     if number is None:
         return None
@@ -85,7 +85,7 @@ def narrowed(
 
 
 def judged(piece: Piece, engine: Asking, report: Callable[[str, float], None]) -> dict[str, Any]:
-    """What the statements of a piece say at its point, by id."""
+    """The answers of a piece's statements at its point, by id."""
     paper, settings = piece.source, piece.settings
     paper.check(settings)
     judge = Judge({paper.id: paper}, {paper.id: settings})
@@ -114,7 +114,7 @@ def judged(piece: Piece, engine: Asking, report: Callable[[str, float], None]) -
 
 
 def _job(piece: Piece, reading: Reading) -> Job:
-    """The experiments of a reading at the point; results are named after it where it has settings of its own."""
+    """The experiments of a reading at the point; results carry its name if it has its own settings."""
     changes = {**piece.changes, **texts(piece.point.changes), **texts(reading.changes)}
     variant = reading.name if reading.changes else ""
     seeds = tuple(range(piece.seeds))
@@ -122,13 +122,13 @@ def _job(piece: Piece, reading: Reading) -> Job:
 
 
 def _bench(piece: Piece, job: Job, *, untrained: bool) -> Lab:
-    """Where a reading's experiments run; its label names what is kept on disk, not what is drawn."""
+    """The bench of a reading's experiments. Its label names files on disk and does not affect random numbers."""
     label = f"{piece.point.number:05d}/{f'{job.variant}@' if job.variant else ''}"
     return Lab(piece.paper, job.settings, job.seeds, label=label, untrained=untrained)
 
 
 def _at(settings: Any, reading: Reading, read: Read) -> dict[str, Any]:
-    """Where a statement was asked: the settings that ran, the reading, how many times over each hypothesis is met."""
+    """Where a statement was tested: the settings, the reading, and the factor by which each hypothesis is met."""
     own = replaced(settings, reading.changes)
     conditions = read.theorem.conditions if read.theorem else ()
     factors = {c.name: max(c.factor, 1.0) if c.satisfied else min(c.factor, 1.0 - 1e-9) for c in conditions}
@@ -137,7 +137,7 @@ def _at(settings: Any, reading: Reading, read: Read) -> dict[str, Any]:
 
 
 def compute_elsewhere(pieces: Sequence[Piece], run: Here) -> list[dict[str, Any]]:
-    """On a worker: what these pieces say."""
+    """On a worker: the answers of these pieces."""
     require_same(run)
 
     def one(piece: Piece, engine: Asking) -> dict[str, Any]:

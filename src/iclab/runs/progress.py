@@ -1,6 +1,4 @@
-"""Progress with an estimate of the time left: a live bar on a terminal or in a notebook, a line per experiment
-elsewhere.
-"""
+"""Progress with an estimate of the time left: a live bar on a terminal or in a notebook, else a line per experiment."""
 
 from __future__ import annotations
 
@@ -21,19 +19,19 @@ from iclab.runs.bars import NotebookBar, TerminalBar, kernel_is_here
 
 @contextlib.contextmanager
 def resumable(console: Console, directory: Path) -> Iterator[None]:
-    """Whatever is interrupted in here says how it goes on."""
+    """If interrupted in here, say how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        words = f"interrupted; the same command with --out {directory} continues where it stopped."
+        words = f"interrupted. To continue, repeat the command with --out {directory}."
         console.print(words, markup=False, soft_wrap=True)
         raise
 
 
 class RunProgress:
-    """Progress over experiments of different cost. Costs are rough, so the time left is an estimate and says so.
+    """Progress over experiments of different cost. Costs are rough, so the time left is shown as an estimate.
 
-    A line is printed after `every` so many of them.
+    A line is printed after every `every` experiments.
     """
 
     def __init__(self, console: Console, total: float, every: int = 1) -> None:
@@ -41,8 +39,8 @@ class RunProgress:
         self._every, self._ended = every, 0
         self._total = total + 1e-9
         self._done = 0.0
-        self._costs: dict[str, float] = {}  # of the experiments under way
-        self.programs: dict[Any, Program] = {}  # that were compiled and run
+        self._costs: dict[str, float] = {}  # of the running experiments
+        self.programs: dict[Any, Program] = {}  # compiled and run so far
         self._shares: dict[str, float] = {}
         self._began = time.perf_counter()
         self._bar = NotebookBar() if kernel_is_here() else TerminalBar(console)
@@ -62,12 +60,12 @@ class RunProgress:
         self.update(name, name, 0.0)
 
     def update(self, name: str, what: str, fraction: float) -> None:
-        """An experiment is at this fraction of its present part."""
+        """An experiment has done this fraction of its current part."""
         self._shares[name] = max(self._shares[name], 0.95 * fraction)
         self.show(what, self.fraction(), self._left(self.fraction()))
 
     def show(self, what: str, done: float, left: str) -> None:
-        """Put this on the bar."""
+        """Show this on the bar."""
         self._bar.update(done, what, left)
 
     def fraction(self) -> float:
@@ -79,18 +77,16 @@ class RunProgress:
         return lambda fraction, note: self.update(name, f"{name}: {note}" if note else name, fraction)
 
     def skip(self, name: str, cost: float, found: Mapping[str, Any] = NOTHING) -> None:
-        """An experiment's results are there from before; that takes no time and says nothing about the time of
-        others.
-        """
+        """An experiment's results are kept from an earlier run; skipping it says nothing about the time of others."""
         self._total = max(self._total - cost, 1e-9)
-        self.say(f"{name}: kept from before")
+        self.say(f"{name}: kept from an earlier run")
 
     def more(self, cost: float) -> None:
-        """There is more to do than was said."""
+        """There is more to do than announced."""
         self._total += cost
 
     def say(self, words: str) -> None:
-        """A line, with the time."""
+        """Print a line with the time."""
         self._console.print(f"[dim]{duration(time.perf_counter() - self._began):>10}[/]  {words}", highlight=False)
 
     def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:

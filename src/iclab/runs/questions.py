@@ -1,4 +1,4 @@
-"""Which parts of statements are asked at the points of a specification curve, and over which settings."""
+"""Which parts of statements a specification curve tests, and over which settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iclab.unstated import Between, Unstated
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """Statements of one paper: what is asked of each, what is left out, and the settings that matter to any of them."""
+    """Statements of one paper: what to test of each, what is left out, and the settings that matter to any."""
 
     paper: Paper
     text: str
@@ -50,9 +50,9 @@ def questions(
     changes: dict[str, str],
     console: Console,
 ) -> list[Question]:
-    """What these ids ask, paper by paper."""
+    """The questions that these ids name, paper by paper."""
     shelf, names = library(ids)
-    plain = [name.partition("[")[0] for name in names]  # readings may be called otherwise where settings go together
+    plain = [name.partition("[")[0] for name in names]  # readings may have other names where settings are tied together
     chosen = {statement.paper for statement in select(plain, papers=shelf.papers)}
     papers = [paper for paper in shelf.papers.values() if paper.id in chosen]
     check_names("--set", list(changes), {paper.id: settings_of(paper, profile) for paper in papers})
@@ -66,7 +66,10 @@ def questions(
         )
     found = []
     for paper in papers:
-        require(paper.unit == "seed", f"{paper.id} asks a given model; nothing is trained that settings could change.")
+        require(
+            paper.unit == "seed",
+            f"{paper.id} tests a given model and trains nothing, so `iclab robust` does not apply to it.",
+        )
         set_so = override(settings_of(paper, profile), changes)
         mine = _together(paper, set_so) | fewer_prompts(set_so) | changes
         settings = override(settings_of(paper, profile), mine)
@@ -80,19 +83,19 @@ def questions(
             if readings:
                 asked[name], without[name] = (readings, parts), left
             else:
-                words = "is left out: every part takes too long to be asked at every point; --everything asks it"
+                words = "is left out: every part takes too long to be tested at every point; --everything includes it"
                 console.print(f"{statement.id} {words}.", markup=False, highlight=False)
         if asked:
             kept = [_kept(statements[name], *asked[name]) for name in asked]
             dimensions, hard = _dimensions(paper, settings, kept, given)
             text = shelf.texts.get(paper.id, "")
             found.append(Question(paper, text, mine, settings, statements, asked, without, dimensions, hard))
-    require(bool(found), "nothing is left to ask.")
+    require(bool(found), "nothing is left to test; --everything includes the slow statements.")
     return found
 
 
 def _together(paper: Paper, settings: Any) -> dict[str, str]:
-    """Changes after which settings that go along with another one have its value."""
+    """Changes that give settings which follow another one its value."""
     return texts({name: value_of(settings, one.setting) for one in _declared(paper) for name in one.along})
 
 
@@ -109,7 +112,7 @@ def _kept(statement: Statement, readings: Sequence[str], parts: Sequence[str]) -
 
 
 def _given(over: Sequence[str]) -> dict[str, Between | None]:
-    """`--over`: names of settings, with a range of one's own (low:high) where it is given."""
+    """`--over`: names of settings, each with its own range (low:high) if one is given."""
     found: dict[str, Between | None] = {}
     for name in (word.strip() for words in over for word in words.split(",")):
         setting, sign, text = name.partition("=")
@@ -129,8 +132,8 @@ def _given(over: Sequence[str]) -> dict[str, Between | None]:
 def _dimensions(
     paper: Paper, settings: Any, statements: Sequence[Statement], given: Mapping[str, Any]
 ) -> tuple[tuple[Unstated, ...], frozenset[str]]:
-    """The settings that are varied: declared as unstated, or with a range that was given, and such that an experiment
-    depends on them; and those of them that need programs of their own.
+    """The settings to vary, and those of them that need separate programs. A setting is varied if it is declared as
+    unstated or has a given range, and if an experiment depends on it.
     """
     declared = {one.setting: one for one in _declared(paper)}
     check_names("--over", [name for name in given if given[name] is not None], {paper.id: settings})
@@ -163,7 +166,7 @@ def _dimensions(
 
 
 def _needs(statements: Sequence[Statement]) -> list[tuple[str, Reading]]:
-    """Every experiment behind these statements, once per reading with settings of its own."""
+    """Every experiment behind these statements, once per reading with its own settings."""
     found: dict[tuple[str, str], Reading] = {}
     for statement in statements:
         for reading in statement.readings:
@@ -173,14 +176,14 @@ def _needs(statements: Sequence[Statement]) -> list[tuple[str, Reading]]:
 
 
 def _rules_change(paper: Paper, settings: Any, statements: Sequence[Statement], changes: Mapping[str, Any]) -> bool:
-    """Whether a rule of one of these statements follows from the settings."""
+    """Whether a rule of one of these statements depends on the settings."""
     there = {s.name: s.rule for s in paper.statements(override(settings, texts(changes)))}
     here = {s.name: s.rule for s in paper.statements(settings)}
     return any(there.get(one.name) != here[one.name] for one in statements)
 
 
 def points_of(one: Question, points: int, over: Sequence[str]) -> list[Point]:
-    """The points at which a question is asked."""
+    """The points at which a question is tested."""
 
     def check(changes: Mapping[str, Any]) -> None:
         one.paper.check(override(one.settings, texts(changes)))
@@ -193,7 +196,7 @@ def points_of(one: Question, points: int, over: Sequence[str]) -> list[Point]:
 
 
 def _require_met(one: Question, name: str, points: Sequence[Point]) -> None:
-    """Refuse a range of a user's in which a theorem never says anything."""
+    """Refuse a range in which a theorem's hypotheses are never met."""
     statement = one.statements[name]
     theorem = statement.hypotheses or name
     own = one.paper.theorem(theorem, one.settings)
@@ -208,5 +211,5 @@ def _require_met(one: Question, name: str, points: Sequence[Point]) -> None:
     for condition in own.conditions:
         require(
             not condition.satisfied or unmet.get(condition.name, 0) < len(drawn),
-            f"--over: nowhere in this range is {condition.name} ({condition.formula}) met, a hypothesis of {own.id}.",
+            f"--over: {own.id} assumes {condition.name} ({condition.formula}), which is met nowhere in this range.",
         )

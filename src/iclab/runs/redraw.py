@@ -1,4 +1,4 @@
-"""`iclab figures`: the figures of a run once more, from its results, in the format a paper wants."""
+"""`iclab figures`: draw the figures of a run again from its results, in the format that a paper needs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from iclab.runs.store import Store
 from iclab.settings import rebuilt
 from iclab.statements import Statement
 
-NOT_DRAWN = "what needs it is drawn without it"
-AGAIN = "The command that made the run, with the same --out, computes them again."
+NOT_DRAWN = "figures are drawn without it"
+AGAIN = "To compute them again, repeat the command of the run with the same --out."
 
 
 def redraw(
@@ -35,18 +35,18 @@ def redraw(
     width: float | None = None,
     out: Path | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Draw every figure whose results are there into figures/<paper>/<name>.<kind>, or into <paper>/<name>.<kind> of
-    another folder; what was left out, and why. With a `width`, in inches, it is laid out for print.
+    """Draw every figure whose results exist into figures/<paper>/<name>.<kind>, or <paper>/<name>.<kind> in another
+    folder; return the files, and notes on what was left out. A `width` in inches lays them out for print.
 
-    What a user's file states is drawn by that file, and a run's folder may come from somebody else: it is executed from
-    `files`, or as the folder carries it with `trust`. Otherwise the figures stay as the run has drawn them.
+    A .py file draws its own figures, and a run's folder may come from somebody else. So the file is executed from
+    `files`, or from the copy in the folder with `trust`. Otherwise its figures stay as the run drew them.
     """
     require(kind in FORMATS, f"format {kind!r} is unknown. {nearest(kind, FORMATS)}")
     if width is not None:
         require_width(width)
     manifest = read_manifest(directory)
     identity = manifest["identity"]
-    require("grid" not in identity, f"{directory} is a sweep; `iclab figures` draws the figures of `iclab reproduce`.")
+    require("grid" not in identity, f"{directory} is a sweep; `iclab figures` needs a run of `iclab reproduce`.")
     shelf, changed, untrusted = shelf_of(manifest, files, trust)
     kept, notes = _as_they_are(directory, kind, untrusted)
     settings, statements = stated(identity, directory, shelf, untrusted)
@@ -62,9 +62,9 @@ def redraw(
             complete = [statement for statement in own if set(statement.needs()) <= set(results)]
             for statement in (statement for statement in own if statement not in complete):
                 lacking = ", ".join(sorted(set(statement.needs()) - set(results)))
-                missing.append(f"not drawn: {statement.id}: no results of {lacking}")
+                missing.append(f"not drawn: {statement.id}: there are no results of {lacking}")
             if results and paper.unit == "seed" and set(results) - set(control):
-                missing.append(f"drawn without untrained models: {paper.id}: their results are not there. {AGAIN}")
+                missing.append(f"drawn without untrained models: {paper.id}: their results are missing. {AGAIN}")
             for name, figure in judge.figures(complete, results, control).items():
                 try:
                     drawn = finish(figure()) if width is None else printed(figure(), width)
@@ -91,9 +91,9 @@ def _put(path: Path, content: bytes) -> Path:
 def stated(
     identity: Mapping[str, Any], directory: Path, shelf: Library, untrusted: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Statement]]:
-    """The settings of a run by paper and its statements, but for papers whose code may not be executed."""
+    """The settings of a run by paper, and its statements, without papers whose code may not be executed."""
     known_here = {"settings", "ids"} <= set(identity) and identity.get("profile") in PROFILES
-    require(known_here, f"{directory} is no run whose figures can be drawn.")
+    require(known_here, f"{directory} is not a run whose figures can be drawn.")
     known = {name: values for name, values in identity["settings"].items() if name not in untrusted}
     ids = [name for name in identity["ids"] if name.partition("/")[0] in known]
     settings = settings_of({**identity, "settings": known}, directory, shelf.papers)
@@ -104,7 +104,7 @@ def stated(
 
 
 def _loaded(store: Store, prefix: str, statements: Sequence[Statement]) -> dict[str, xr.Dataset]:
-    """Results that statements need, as far as the run has them."""
+    """The results that statements need, as far as the run has them."""
     needs = dict.fromkeys(need for statement in statements for need in statement.needs())
     return {need: data for need in needs if (data := store.load_result(f"{prefix}{need}")) is not None}
 
@@ -114,14 +114,14 @@ def shelf_of(
 ) -> tuple[Library, list[str], dict[str, str]]:
     """The papers that may be used, notes on files that changed, and the texts of those that may not be executed."""
     for path in given:
-        require(split_file(path) == (path, ""), f"--file {path}: this is no .py file.")
+        require(split_file(path) == (path, ""), f"--file {path} is not a .py file.")
     shelf, _ = library(given)
     texts, files = manifest.get("plan", {}).get("texts", {}), manifest["identity"].get("files", ())
     carried = {name: text for name, text in texts.items() if name in files}
     for name, path in shelf.files.items():
-        require(name in carried, f"--file {path}: this run used {', '.join(f'{n}.py' for n in carried) or 'no file'}.")
+        require(name in carried, f"--file {path}: the run used {', '.join(f'{n}.py' for n in carried) or 'no file'}.")
     changed = [
-        f"{path} is another text than the one that was run; the figures are drawn with the new one"
+        f"{path} has changed since the run; the figures are drawn with the new version"
         for name, path in shelf.files.items()
         if shelf.texts[name] != carried[name]
     ]
@@ -133,23 +133,23 @@ def shelf_of(
 
 
 def _as_they_are(directory: Path, kind: str, untrusted: Mapping[str, str]) -> tuple[list[Path], list[str]]:
-    """The figures that a run has drawn by a file's own code, and how to have them drawn again."""
+    """The figures that a run drew with a file's own code, and notes on how to draw them again."""
     found, notes = [], []
     for name, text in untrusted.items():
         found += sorted((directory / "figures" / name).glob(f"*.{kind}"))
         notes.append(
-            f"{name}: as the run has drawn them. Drawing them again would execute {name}.py: say where yours is with "
-            f"--file PATH/{name}.py, or --trust to execute the {len(text.splitlines())} lines that the folder carries."
+            f"{name}: not drawn again, because that executes {name}.py. Give your own copy with --file PATH/{name}.py, "
+            f"or --trust the copy in the run folder ({len(text.splitlines())} lines)."
         )
     return found, notes
 
 
 def settings_of(identity: Mapping[str, Any], directory: Path, papers: Mapping[str, Paper]) -> dict[str, Any]:
-    """The settings of a run by paper, as its manifest says."""
+    """The settings of a run by paper, from its manifest."""
     try:
         kept = identity["settings"]
         return {name: rebuilt(papers[name].settings[identity["profile"]], values) for name, values in kept.items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{directory} was written by another version of iclab or of a file; its settings are not known here."
+            f"{directory} was written by another version of iclab or of its file; its settings are unknown here."
         ) from error

@@ -1,4 +1,4 @@
-"""`iclab referee`: reports on papers, from a run's folder or from the answers on record."""
+"""`iclab referee`: reports on papers, from the folder of a run or from the recorded answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = {"md": markdown, "tex": latex}
 
 
 def referee(directory: Path, paper: str | None, kind: str, out: Path | None, *, trust: bool = False) -> list[Path]:
-    """Write the reports, one file per paper; where they are."""
+    """Write the reports, one file per paper, and return their paths."""
     require(kind in FORMATS, f"format {kind!r} is unknown. {nearest(kind, FORMATS)}")
     on_record = str(directory) == RECORDED
     given = on_the_record(paper) if on_record else of_a_run(directory, paper, trust=trust)
@@ -37,16 +37,16 @@ def referee(directory: Path, paper: str | None, kind: str, out: Path | None, *, 
 
 
 def on_the_record(paper: str | None = None) -> list[Testimony]:
-    """What is on record for a paper, or for all."""
+    """The recorded answers for a paper, or for all papers."""
     names = recorded_papers() if paper is None else [paper]
     return [
-        Testimony(PAPERS[name], PAPERS[name].settings[PROFILE], found, "the answers on record", PROFILE)
+        Testimony(PAPERS[name], PAPERS[name].settings[PROFILE], found, "the recorded answers", PROFILE)
         for name, found in ((name, recorded(name)) for name in names)
     ]
 
 
 def of_a_run(directory: Path, paper: str | None = None, *, trust: bool = False) -> list[Testimony]:
-    """What a run answers on a paper, or on all that it has."""
+    """The answers of a run for a paper, or for all papers that it has."""
     entries, manifest = read_claims(directory), read_manifest(directory)
     identity = manifest["identity"]
     known = list(dict.fromkeys(entry["paper"] for entry in entries))
@@ -55,11 +55,14 @@ def of_a_run(directory: Path, paper: str | None = None, *, trust: bool = False) 
     )
     profile = str(identity.get("profile"))
     answers = profile in PROFILES and PROFILES[profile].answers
-    require(answers, f"{directory} is of the {profile} profile, which answers nothing; run another one to report on.")
+    require(
+        answers,
+        f"{directory} ran with the {profile} profile, which answers nothing; report on a run with another profile.",
+    )
     shelf, _, untrusted = shelf_of(manifest, (), trust)
     wanted = known if paper is None else [paper]
     for name in (name for name in wanted if name in untrusted):
-        raise InputError(f"{name} is stated by {name}.py, which {directory} carries; --trust executes it.")
+        raise InputError(f"a report on {name} needs {name}.py; --trust executes the copy in {directory}.")
     settings, _ = stated(identity, directory, shelf, untrusted)
     return [
         Testimony(

@@ -1,4 +1,4 @@
-"""What a statement depends on and what it costs, found by asking its experiments without computing anything."""
+"""What a statement depends on and what it costs, found from the requests of its experiments; nothing is computed."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from iclab.runs.options import override
 from iclab.runs.points import texts
 from iclab.statements import Reading, Statement
 
-MOST_OPERATIONS = {"cpu": 2e11, "gpu": 1e12}  # of an experiment at one point; on other devices there is no limit
-PLANNED = 2  # seeds that are planned
+MOST_OPERATIONS = {"cpu": 2e11, "gpu": 1e12}  # per experiment and point; no limit on other devices
+PLANNED = 2  # seeds to plan
 
 
 class _Differs(EndedError):
-    """A request is another one than before; `program` says whether it needs another compiled program."""
+    """A request differs from before; `program` says whether it needs another compiled program."""
 
     def __init__(self, program: bool) -> None:
         self.program = program
 
 
 class _Comparing:
-    """An engine that answers with zeros while it is asked what it was asked before, and stops at the first difference.
+    """An engine that answers with zeros while requests equal those `before`, and stops at the first difference.
 
-    What it is to be compared with is `before`; without that, requests are remembered in `asked`.
+    Without `before`, it records the requests in `asked`.
     """
 
     def __init__(self, before: Sequence[Any] | None = None) -> None:
@@ -80,7 +80,7 @@ def _plain(leaf: Any) -> np.ndarray:
 
 
 class Dependence(enum.Enum):
-    """How a statement depends on a setting; `hard` needs other compiled programs."""
+    """How a statement depends on a setting; `hard` means other compiled programs."""
 
     none = 0
     easy = 1
@@ -88,7 +88,7 @@ class Dependence(enum.Enum):
 
 
 def asked_of(paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading]]) -> list[tuple[str, Reading, list[Any]]]:
-    """These experiments, each in a reading, with what they ask for."""
+    """These experiments, each in a reading, with their requests."""
     found = []
     for experiment, reading in needs:
         engine, own = _Comparing(), override(settings, texts(reading.changes))
@@ -100,7 +100,7 @@ def asked_of(paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading]]) 
 def dependence(
     paper: Paper, settings: Any, needs: Sequence[tuple[str, Reading, list[Any]]], changes: Mapping[str, Any]
 ) -> Dependence:
-    """Whether these experiments (`asked_of`) ask for something else when settings change."""
+    """Whether the requests of these experiments (`asked_of`) differ when settings change."""
     found = Dependence.none
     for experiment, reading, before in needs:
         after = override(override(settings, texts(changes)), texts(reading.changes))
@@ -115,9 +115,9 @@ def dependence(
 def affordable(
     paper: Paper, settings: Any, statement: Statement, seeds: int, limit: float, costs: dict[str, float]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Readings and parts of a statement that every point can afford, and what is left out, in words.
+    """The readings and parts of a statement that are cheap enough for every point, and what is left out, in words.
 
-    `costs` keeps what experiments of the paper cost, for its other statements.
+    `costs` caches the costs of the paper's experiments for its other statements.
     """
 
     def cost(experiment: str, reading: Reading) -> float:
@@ -149,5 +149,5 @@ def affordable(
 
 
 def limit_here() -> float:
-    """How much arithmetic an experiment may take at one point on this machine."""
+    """The number of operations that an experiment may take at one point on this machine."""
     return MOST_OPERATIONS.get(jax.default_backend(), float("inf"))

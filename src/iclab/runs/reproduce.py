@@ -44,7 +44,7 @@ from iclab.runs.store import Store
 from iclab.runs.sweep_target import settings_of
 from iclab.statements import Statement
 
-EXPLORED = 2  # seeds that a paper's explorer trains, where the whole paper is asked for
+EXPLORED = 2  # seeds that a paper's explorer trains if the whole paper runs
 
 
 def reproduce(
@@ -62,19 +62,19 @@ def reproduce(
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Run:
-    """Run the experiments behind these statements (papers, statements, prefixes, a user's .py file; none: all); answer
-    them.
+    """Run the experiments behind these statements (papers, statements, prefixes or .py files; default: all papers) and
+    answer them.
 
     `only` keeps one group of statements: papers, theorems, figures or beyond. Results go to `out` (default: a new
-    folder named after the time). A folder in which the same run was interrupted is continued: finished experiments are
-    not run again, and a training goes on from its last checkpoint. With an `executor` (a process pool, a Dask cluster)
-    every seed of every paper is a piece of work of its own; the numbers are the same.
+    folder named after the time). If `out` holds the same run, interrupted, it is continued: finished experiments are
+    not run again, and a training continues from its last checkpoint. With an `executor` (a process pool, a Dask
+    cluster) every seed of every paper is a separate piece of work; the numbers are the same.
 
-    `seeds` are the training seeds per setting. With `until_decided` they are the most: a run begins with a few and adds
-    more for the statements that are still open, until `minutes` are over (`iclab.sequential` says why the answers can
-    be trusted as much). The quick profile does so where nothing else is said. With `reuse`, the folder of another run,
-    members that it has at the same settings are not trained again. The page shows how robust answers are, as recorded
-    with iclab, or as the folder of an `iclab robust` run says: `robustness`.
+    `seeds` is the number of training seeds per setting. With `until_decided` it is the largest number: a run begins
+    with a few seeds and adds more for statements that are still open, for at most `minutes` (`iclab.sequential`
+    explains why the answers are as safe). The quick profile does so by default. `reuse` is the folder of another run;
+    models that it trained at the same settings are not trained again. `robustness` is the folder of an `iclab robust`
+    run; the page shows its curves instead of the recorded ones.
     """
     console = console or Console(quiet=True)
     shelf, names = library(ids)
@@ -83,13 +83,11 @@ def reproduce(
     check_profile(profile)
     count = seed_count(seeds, profile)
     sparing = (seeds is None and PROFILES[profile].sparing) if until_decided is None else until_decided
-    require(minutes is None or sparing, "minutes end a run that adds seeds until it is decided; this one does not.")
-    require(
-        minutes is None or 0 <= minutes < math.inf, f"minutes are {minutes}; a time that is over some day is needed."
-    )
+    require(minutes is None or sparing, "minutes limit a run that adds seeds; give until_decided=True as well.")
+    require(minutes is None or 0 <= minutes < math.inf, f"minutes is {minutes}; it must be finite and not negative.")
     require(
         reuse is None or not save_models,
-        "models are kept of what is trained here, not of what is taken over from another run; choose one of the two.",
+        "save_models and reuse cannot be combined: models are saved only if they are trained in this run.",
     )
     looks = sequential.until_decided(count) if sparing else sequential.once(count)
     changes = pinned_in(changes or {})
@@ -101,7 +99,7 @@ def reproduce(
     for paper in [paper for paper in papers if paper.lacking(settings[paper.id])]:
         sentence = paper.lacking(settings[paper.id])
         require(not ids, f"{paper.id}: {sentence}.")
-        console.print(f"{paper.id} left out: {sentence}.", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"skipping {paper.id}: {sentence}.", markup=False, highlight=False, soft_wrap=True)
         papers.remove(paper)
         settings.pop(paper.id)
         statements = [statement for statement in statements if statement.paper != paper.id]
@@ -111,7 +109,7 @@ def reproduce(
     texts = {name: text for name, text in shelf.texts.items() if name in chosen}
     for paper in papers:
         paper.check(settings[paper.id])
-        if paper.id in texts:  # built-in statements are held to their experiments by the tests
+        if paper.id in texts:  # the tests check built-in statements against their experiments
             dry_run(paper, settings[paper.id], [statement for statement in statements if statement.paper == paper.id])
     named = names and not only and all(name in shelf.papers for name in names)
     identity = {
@@ -123,10 +121,10 @@ def reproduce(
         "changes": changes,
         "save_models": save_models,
         "version": importlib.metadata.version("iclab"),
-        "source": source_digest(),  # results of other code are never mixed in
+        "source": source_digest(),  # never mix in results of other code
         "numerics": numerics(),
     }
-    if texts:  # of a file, what its results depend on; the folder carries all of it
+    if texts:  # the part of a file that its results depend on; the plan has the whole file
         parts = {name: computing_part(text) if name in shelf.files else text for name, text in texts.items()}
         identity |= {"texts": parts, "files": sorted(name for name in texts if name in shelf.files)}
     directory = Path(out) if out is not None else Path(f"iclab-run-{datetime.datetime.now():%Y%m%d-%H%M%S}")
@@ -141,7 +139,7 @@ def reproduce(
     with resumable(console, directory), Store(directory, identity, {"texts": carried} if carried else None) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
         if reuse is not None:
-            console.print(f"[dim]{take_over(store, Path(reuse))} results are taken over from {reuse}[/]")
+            console.print(f"[dim]{take_over(store, Path(reuse))} results reused from {reuse}[/]")
         progress = status.WatchedProgress(console, 0.0, store, statements, judge)
         results: dict[str, xr.Dataset] = {}
         before = 0
@@ -161,12 +159,12 @@ def reproduce(
         store.forget_trainings()
         status.forget(store)
     compiling = duration(clock().seconds - compiled_before)
-    console.print(f"[dim]{duration(time.perf_counter() - began)} in all, {compiling} of it compiling[/]")
+    console.print(f"[dim]{duration(time.perf_counter() - began)} in total, of which compiling {compiling}[/]")
     return Run(directory, cast(list[Entry], entries), results, trusted=True)
 
 
 def _id(statement: Statement) -> str:
-    """The id, with the reading where only one was asked for."""
+    """The id, with the reading if only one was requested."""
     reading = statement.readings[0].name
     return f"{statement.id}[{reading}]" if len(statement.readings) == 1 and reading else statement.id
 
@@ -178,16 +176,14 @@ def _jobs(
     texts: Mapping[str, str],
     like: Job,
 ) -> list[Job]:
-    """What has to be run: every paper's experiments, once more where a reading has its own settings, and the
-    explorers.
-    """
+    """The jobs of a run: every paper's experiments, those of readings with their own settings, and the explorers."""
     jobs, explorers = [], []
     for paper in papers:
         own = [statement for statement in statements if statement.paper == paper.id]
         if like.seeds[0] and paper.unit != "seed":
             continue
         needs = {need for statement in own for need in statement.needs()}
-        seeds = like.seeds if paper.unit == "seed" else (0,)  # a given model is asked once
+        seeds = like.seeds if paper.unit == "seed" else (0,)  # a given model is tested once
         mine = dataclasses.replace(like, paper=paper.id, text=texts.get(paper.id, ""), seeds=seeds)
         for name, reading in {"": None, **variants(own)}.items():
             behind = f"@{name}" if name else ""
@@ -198,11 +194,11 @@ def _jobs(
             }
             control = paper.unit == "seed"
             if wanted:
-                saved = like.save_models and not name  # models of a paper's own settings
+                saved = like.save_models and not name  # only at the paper's own settings
                 job = dataclasses.replace(
                     mine, experiments=wanted, changes=changes, variant=name, control=control, save_models=saved
                 )
-                assert job.settings is not None  # what a reading changes is refused before anything is run
+                assert job.settings is not None  # raises here, before anything runs, if a reading's changes are invalid
                 jobs.append(job)
         whole = {statement.id for statement in paper.statements(settings[paper.id])} <= {
             statement.id for statement in own
@@ -223,7 +219,7 @@ def _draw(
     profile: str,
     began: float,
 ) -> list[dict[str, Any]]:
-    """Claims, figures, tables and the page, from results and answers alone."""
+    """Write claims, figures, tables and the page from results and answers."""
     entries = []
     sections = {}
     by_paper = {name: [one for one in statements if one.paper == name] for name in judge.papers}
@@ -256,9 +252,7 @@ def _draw(
 def _drawn(
     judge: Judge, by_paper: Mapping[str, Sequence[Statement]], results: Mapping[str, xr.Dataset]
 ) -> dict[str, Drawn]:
-    """The figures of all papers by "paper/figure". Those of a file can be drawn in this process only: others lack its
-    code.
-    """
+    """The figures of all papers by "paper/figure". A user's file draws in this process; others lack its code."""
     figures: dict[bool, dict[str, Callable[[], Figure]]] = {True: {}, False: {}}
     for paper, statements in by_paper.items():
         found = judge.figures(statements, *judge.split(paper, results))
@@ -267,9 +261,7 @@ def _drawn(
 
 
 def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
-    """A run is not continued with another text of a user's file; say so, rather than that the folder holds another
-    run.
-    """
+    """Refuse to continue a run whose .py file has changed, and name the file rather than "another run"."""
     if not is_file(directory / MANIFEST):
         return
     before = read_manifest(directory)["identity"]
@@ -279,6 +271,6 @@ def _same_files(directory: Path, identity: Mapping[str, Any]) -> None:
     if changed and {**before, "texts": None} == {**identity, "texts": None}:
         names = ", ".join(f"{name}.py" for name in changed)
         raise InputError(
-            f"{names} has changed since the run in {directory} was begun, in what its results depend on; choose "
-            "another --out for the new one."
+            f"{names} has changed since the run in {directory} began, and results depend on the change; choose "
+            "another --out."
         )

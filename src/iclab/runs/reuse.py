@@ -1,4 +1,4 @@
-"""What an earlier run has computed, taken over by a new one: members that were trained are not trained again."""
+"""Reuse the results of an earlier run, so that its models are not trained again."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ SAME = {"source": "another version of iclab", "version": "another version of icl
 
 
 def take_over(store: Store, directory: Path) -> int:
-    """Copy the results of the run in `directory` that are also results of the store's run, whatever the seeds; how
-    many they are.
+    """Copy the results of the run in `directory` that the store's run needs, whatever the seeds; return how many.
 
-    A member's numbers depend on what it is and on nothing else, so what has to agree is the code, the numerics, and
-    paper by paper the settings.
+    A member's numbers depend only on what it is, so the code, the numerics and each paper's settings must agree.
     """
     manifest = read_manifest(directory)
     before, now = manifest["identity"], store.manifest["identity"]
-    require("grid" not in before, f"{directory} is a sweep; results are taken over from runs of `iclab reproduce`.")
+    require("grid" not in before, f"{directory} is a sweep; --reuse takes a run of `iclab reproduce`.")
     for name, words in SAME.items():
-        require(before.get(name) == now[name], f"{directory} was computed with {words}; nothing of it is taken over.")
+        require(before.get(name) == now[name], f"{directory} was computed with {words}; its results cannot be reused.")
     texts, others = (identity.get("texts", {}) for identity in (now, before))
     papers = {
         paper
         for paper, settings in now["settings"].items()
         if before["settings"].get(paper) == settings and texts.get(paper) == others.get(paper)
     }
-    require(bool(papers), f"{directory} has none of these papers with the same settings; nothing can be taken over.")
+    require(bool(papers), f"{directory} has none of these papers with the same settings; nothing can be reused.")
     root, found = directory / "results", 0
     for path in sorted(root.rglob("*.nc")):
         name = path.relative_to(root).with_suffix("").as_posix()

@@ -1,6 +1,4 @@
-"""`iclab robust`: statements at many points of what their papers leave open, trained as ensembles, judged point by
-point.
-"""
+"""`iclab robust`: statements at many plausible settings, trained as ensembles and judged one by one."""
 
 from __future__ import annotations
 
@@ -37,8 +35,8 @@ from iclab.together import Asking, side_by_side
 POINTS = 64
 SEEDS = 4
 MOST_POINTS = 10_000
-AT_ONCE = 256  # points under way in this process
-CHUNK = 8  # points that a worker is given at a time
+AT_ONCE = 256  # points computed at once in this process
+CHUNK = 8  # points that a worker gets at a time
 
 
 def robust(
@@ -53,17 +51,19 @@ def robust(
     executor: concurrent.futures.Executor | None = None,
     console: Console | None = None,
 ) -> Robust:
-    """Ask these statements at so many points of what their papers do not state, each with so many training seeds.
+    """Test these statements at many values of the settings that their papers do not state.
 
-    `over` names settings that are varied, the others staying as they are; "name=low:high" gives a range of your own.
-    None: all that the papers declare and the statements depend on. Parts whose experiments would take too
-    long at every point are left out, unless `everything` is asked. A run that was interrupted goes on with the same
-    `out`.
+    `points` is the number of points and `seeds` the number of training seeds at each. `over` names the settings to
+    vary; "name=low:high" gives your own range. Default: all that the papers declare and the statements depend on. Parts
+    whose experiments take too long at every point are left out, unless `everything` is given. The same `out` continues
+    an interrupted run.
     """
     console = console or Console(quiet=True)
     require(1 <= points <= MOST_POINTS, f"--points is {points}; a curve has 1 to {MOST_POINTS:,} points.")
     seeds = seed_count(seeds, profile)
-    require(bool(ids), "name the statements: `iclab robust mamba-outliers/fig1a`; `iclab list` shows all of them.")
+    require(
+        bool(ids), "name at least one statement, as in `iclab robust mamba-outliers/fig1a`; `iclab list` lists them."
+    )
     prepare_jax()
     changes = pinned_in(changes or {})
     asked = questions(ids, over, seeds, everything, profile, changes, console)
@@ -86,7 +86,7 @@ def robust(
         "source": source_digest(),
         "numerics": numerics(),
     }
-    identity = json.loads(json.dumps(identity))  # as it will be read again
+    identity = json.loads(json.dumps(identity))  # as the manifest will be read
     directory = Path(out) if out is not None else Path(f"iclab-robust-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     with resumable(console, directory), Store(directory, identity) as store:
         store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -123,21 +123,21 @@ def _say(console: Console, one: Question, points: Sequence[Any]) -> None:
     )  # fmt: skip
     for name, left in one.without.items():
         if left:
-            words = f"{len(left)} part{'s' * (len(left) > 1)} left out, too long for every point ({'; '.join(left)})"
+            words = f"{len(left)} part{'s' * (len(left) > 1)} left out, too slow for every point ({'; '.join(left)})"
             console.print(f"  {name}: {words}", highlight=False, markup=False, soft_wrap=True, style="dim")
 
 
 def _run(
     pieces: Sequence[Piece], store: Store, executor: concurrent.futures.Executor | None, console: Console
 ) -> dict[str, Any]:
-    """What every piece says, by its name. Finished ones are kept; what is there is not computed again."""
+    """The answers of every piece, by its name. Finished pieces are kept and not computed again."""
     found: dict[str, Any] = {}
     for piece in pieces:
         content = store.kept(_place(piece))
         if content is not None:
             found[piece.name] = json.loads(content)
     if found:
-        console.print(f"  {len(found)} of {len(pieces)} points are there from before")
+        console.print(f"  {len(found)} of {len(pieces)} points kept from an earlier run")
     pending = {piece.name: piece for piece in pieces if piece.name not in found}
 
     def keep(piece: Piece, answers: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a specification curve: summary, table, data, figures and a page; and what is read from it again."""
+"""The folder of a specification curve: write and read its summary, table, data, figures and page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Robust:
 
     def __getitem__(self, name: str) -> Robustness:
         ids = {one.id: one for one in self.statements} | {one.id.partition("/")[2]: one for one in self.statements}
-        require(name in ids, f"no statement is called {name!r} here. {nearest(name, ids)}")
+        require(name in ids, f"this curve has no statement {name!r}. {nearest(name, ids)}")
         return ids[name]
 
     def __repr__(self) -> str:
@@ -80,18 +80,18 @@ def _table(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def open_robust(directory: str | Path) -> Robust:
-    """A finished specification curve, from its folder. Nothing in the folder is executed."""
+    """Open a finished specification curve. Nothing in the folder is executed."""
     place = Path(directory)
     read_manifest(place)
     path = place / SUMMARY
-    require(is_file(path), f"{place} holds no {SUMMARY}; `iclab robust` writes one when it is finished.")
+    require(is_file(path), f"{place} has no {SUMMARY}; is it a finished run of `iclab robust`?")
     content = checked(path)
-    require(content is not None, f"{path} is damaged or was changed by hand: its checksum is missing or another.")
+    require(content is not None, f"{path} is damaged or was edited: its checksum is missing or wrong.")
     try:
         found = json.loads(content or b"")["statements"]
         data = {one["id"]: checked(place / "data" / f"{one['id']}.nc") for one in found}
         missing = [name for name, kept in data.items() if kept is None]
-        require(not missing, f"the data of {', '.join(missing)} in {place} are damaged or not there.")
+        require(not missing, f"the data of {', '.join(missing)} in {place} are missing or damaged.")
         return Robust(place, tuple(Robustness.opened(one, from_bytes(data[one["id"]] or b"")) for one in found))
     except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
         if isinstance(error, InputError):
@@ -101,15 +101,15 @@ def open_robust(directory: str | Path) -> Robust:
 
 @functools.cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """What recorded curves say of built-in statements, by id (benchmarks/robustness.py makes the file)."""
+    """The recorded curves of built-in statements, by id (benchmarks/robustness.py writes the file)."""
     text = (resources.files("iclab.data") / SUMMARY).read_text(encoding="utf-8")
     return {one["id"]: one for one in json.loads(text)["statements"]}
 
 
 def beside(answers: Robust | None, without: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-    """What stands beside the answers of a run, by statement: what was recorded, or what a curve of the user's says.
+    """The robustness to show beside the answers of a run, by statement: recorded, or from the user's own curve.
 
-    Nothing is on record for statements that are asked `without` the paper's own model.
+    Papers that run `without` their own model have no recorded curves.
     """
     found = {name: {**one, "svg": ""} for name, one in recorded().items() if name not in without}
     for one in answers.statements if answers else ():
@@ -118,7 +118,7 @@ def beside(answers: Robust | None, without: Sequence[str] = ()) -> dict[str, dic
 
 
 def short(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a summary, what a page shows in a line."""
+    """The part of a summary that a page shows in one line."""
     share = summary["share"]
     return {
         "id": summary["id"],

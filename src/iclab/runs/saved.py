@@ -1,7 +1,7 @@
-"""Trained models in files: arrays under the paper's letters, and beside them, as JSON, how a model is made of them.
+"""Trained models in files: arrays under the paper's letters, and JSON that says how they make up a model.
 
 A file is data. Nothing in it is executed or unpickled: classes are looked up by name among the models and worlds of
-iclab, or among those that a caller gives.
+iclab, or among those that the caller gives.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from iclab.models import Model
 from iclab.worlds import World
 
 MAKING = "how_it_is_made"  # the entry of an .npz file that says how its arrays become a model
-KNOWN = ("iclab.models.", "iclab.worlds.")  # where classes of files may come from
+KNOWN = ("iclab.models.", "iclab.worlds.")  # where classes named in a file may come from
 PLAIN = (bool, int, float, str, type(None))
 
 
 class UnknownKindError(Exception):
-    """Something that has no description as data, such as a function."""
+    """Something that cannot be described as data, such as a function."""
 
 
 def making(
     model: Any, world: Any, letters: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """What is written beside the letters of a model: how it and its world are made of them, and what they lack.
+    """The entries to write beside the letters of a model: how they make up the model and its world, and further arrays.
 
-    Nothing where a part of the model is no data, a function say: the letters are there for other programs.
+    Empty if a part of the model is not data (a function, say); other programs can still read the letters.
     """
     more: dict[str, np.ndarray] = {}
     try:
@@ -50,9 +50,7 @@ def making(
 
 
 def _described(tree: Any, path: str, letters: Mapping[str, np.ndarray], more: dict[str, np.ndarray]) -> Any:
-    """A tree as JSON. Arrays are named: by a letter with the same content, or by their path, under which they are
-    added.
-    """
+    """A tree as JSON. An array is named by a letter with the same content, or else added under its path."""
     if isinstance(tree, enum.Enum):
         return {"enum": _name_of(type(tree)), "member": tree.name}
     if isinstance(tree, PLAIN):
@@ -101,15 +99,15 @@ class Saved:
         told = self.arrays.get(MAKING)
         require(
             told is not None,
-            f"{self.path} has arrays, but does not say how a model is made of them: a part of it is no data, or "
-            "another version of iclab wrote it.",
+            f"{self.path} has arrays, but does not say how they make up a model: a part of the model is not data, or "
+            "another version of iclab wrote the file.",
         )
         try:
             return self._made(json.loads(str(told))[what])
         except (ValueError, KeyError, TypeError, AttributeError, ImportError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{self.path} is damaged: what it says of its {what} cannot be read.") from error
+            raise InputError(f"{self.path} is damaged: its description of the {what} cannot be read.") from error
 
     def _made(self, told: Mapping[str, Any]) -> Any:
         if "value" in told:
@@ -130,13 +128,13 @@ class Saved:
         return made
 
     def _kind(self, name: str, base: type) -> Any:
-        """A class by its name, from iclab or from what the caller gave."""
+        """A class by its name, from iclab or from the caller."""
         module, _, last = str(name).partition(":")
         if last in self.kinds:
             return self.kinds[last]
         require(
             module.startswith(KNOWN),
-            f"{self.path} is made by {last}, which is no class of iclab; give it: load_model(FILE, classes=[{last}]).",
+            f"{self.path} needs {last}, which is not a class of iclab; give it: load_model(FILE, classes=[{last}]).",
         )
         found = getattr(importlib.import_module(module), last)
         if not (isinstance(found, type) and issubclass(found, base)):
@@ -145,25 +143,25 @@ class Saved:
 
 
 def read_saved(path: Path, classes: Iterable[type] = ()) -> Saved:
-    """A file of `models/` of a run."""
+    """Read a file in the `models/` folder of a run."""
     try:
         return Saved(path, _arrays(path.read_bytes()), {kind.__name__: kind for kind in classes})
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read; a model of iclab is an .npz file.") from error
+        raise InputError(f"{path} is not a model of iclab: it cannot be read as an .npz file.") from error
 
 
 def _arrays(content: bytes) -> dict[str, np.ndarray]:
     found = np.load(io.BytesIO(content), allow_pickle=False)
     if not isinstance(found, np.lib.npyio.NpzFile):
-        raise ValueError("no archive of arrays")
+        raise ValueError("not an archive of arrays")
     with found as file:
         return {name: file[name] for name in file.files}
 
 
 def load_model(file: str | Path, classes: Sequence[type] = ()) -> Model:
-    """A trained model from a file of a run's `models/` folder, to be called on a prompt.
+    """Load a trained model from a file in a run's `models/` folder; call it on a prompt.
 
-    `classes` are those of your own that it is made of.
+    `classes` are your own classes that the model uses.
     """
     return read_saved(Path(file), classes).model()
 

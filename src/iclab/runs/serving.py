@@ -1,8 +1,7 @@
 """`iclab serve`: a run's folder on a local address, live while the run is going.
 
-Files are the truth here too: the server reads what the run has written, and tells open pages when it changes. It
-answers on the loopback interface unless another is asked for, reads only, and gives nothing that lies outside the
-folder.
+Files are the truth here too: the server reads the files of the run and tells open pages when they change. It listens on
+the loopback interface by default, only reads, and serves nothing outside the folder.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from iclab.report.progress import render_progress
 from iclab.runs.manifest import read_manifest
 from iclab.runs.status import read_status
 
-# Pages say more strictly which of their scripts are run; nothing is fetched from elsewhere, whatever a folder holds.
+# Nothing is fetched from elsewhere, whatever a folder holds. Pages allow only their own scripts.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
 POLICY += "form-action 'none'; frame-ancestors 'none'; script-src "
 PATIENCE = 20.0  # seconds for a client to send its request or to take its answer
 SERVED = ("index.html", "claims.json", "manifest.json", "figures", "results", "models")
 EVERY = 0.5  # seconds between two looks at the folder
-ALIVE = 15.0  # seconds after which a silent connection is tried
+ALIVE = 15.0  # seconds of silence before a connection is tested
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -45,16 +44,17 @@ class Server(http.server.ThreadingHTTPServer):
         self.directory = directory.resolve()
         identity = read_manifest(directory)["identity"]
         require(
-            "grid" not in identity, f"{directory} is a sweep, which has no page; `iclab serve` shows a reproduction."
+            "grid" not in identity,
+            f"{directory} is a sweep, which has no page; `iclab serve` shows runs of `iclab reproduce`.",
         )
-        require({"profile", "seeds"} <= set(identity), f"{directory} is no run that `iclab serve` can show.")
-        require(host.strip(), "--host is empty; the default, 127.0.0.1, can be reached from this machine only.")
-        require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free one) and 65535.")
+        require({"profile", "seeds"} <= set(identity), f"{directory} is not a run that `iclab serve` can show.")
+        require(host.strip(), "--host is empty; the default is 127.0.0.1, which only this machine can reach.")
+        require(0 <= port < 65536, f"--port is {port}; it must lie between 0 (any free port) and 65535.")
         self.stopped = threading.Event()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), Handler)
-        except (OSError, TypeError, UnicodeError) as error:  # the last two for what is no name at all
+        except (OSError, TypeError, UnicodeError) as error:  # the last two if the host is not a name at all
             taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
             reason = "it is in use" if taken else getattr(error, "strerror", None) or str(error)
             raise InputError(
@@ -68,20 +68,18 @@ class Server(http.server.ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the page."""
         host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away or is too slow is no news; what else went wrong is one line, and the next is
-        served.
-        """
+        """Ignore a client that left or is too slow; report any other error in one line and serve the next request."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
-            sys.stderr.write(f"iclab: a request could not be answered: {in_words(error or Exception())}\n")
+            sys.stderr.write(f"iclab: cannot answer a request: {in_words(error or Exception())}\n")
 
     def shutdown(self) -> None:
-        """Stop, and let the open pages go."""
+        """Stop, and close the streams of open pages."""
         self.stopped.set()
         super().shutdown()
 
@@ -97,9 +95,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """A page, a file, or the stream of changes."""
         address = _split(self.path)
-        path = address.path if address is not None else ""  # which names nothing
+        path = address.path if address is not None else ""  # names no file
         if not self._known_host():
-            self._send(403, b"this address is not served", "text/plain")
+            self._send(403, b"this server does not answer to that host name", "text/plain")
         elif path == "/":
             self._send(200, self._page().encode(), "text/html; charset=utf-8")
         elif path == "/status.json":
@@ -112,12 +110,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing: requests are no news."""
+        """Log nothing."""
 
     def _known_host(self) -> bool:
-        """A page elsewhere that was given our address as its own must not read us: the name asked for has to be local
-        too.
-        """
+        """Whether the request names a local host. A foreign page whose name resolves to it must not read us."""
         asked = _split(f"//{self.headers.get('Host', '')}")
         return not self.server.loopback or (asked is not None and asked.hostname in ("localhost", "127.0.0.1", "::1"))
 
@@ -131,7 +127,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _file(self, path: str) -> None:
         found = resolve(self.server.directory, path)
         if found is None:
-            self._send(404, b"there is nothing here", "text/plain")
+            self._send(404, b"there is no such file", "text/plain")
             return
         kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
         self._send(200, found.read_bytes(), kind)
@@ -143,7 +139,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._common_headers(scripts=kind.startswith("text/html"))
         self.end_headers()
         if self.command != "HEAD":
-            with contextlib.suppress(OSError):  # the reader has gone
+            with contextlib.suppress(OSError):  # the client has left
                 self.wfile.write(content)
 
     def _common_headers(self, scripts: bool = False) -> None:
@@ -154,7 +150,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", f"{POLICY}{allowed}")
 
     def _stream(self) -> None:
-        """Server-sent events: "status" when the run has moved, "page" when there is another page to show."""
+        """Server-sent events: "status" when the run has progressed, "page" when the page has changed."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self._common_headers()
@@ -184,7 +180,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def _split(address: str) -> urllib.parse.SplitResult | None:
-    """An address in its parts; None for what is none."""
+    """The parts of an address; None if it is not an address."""
     try:
         return urllib.parse.urlsplit(address)
     except ValueError:
@@ -192,7 +188,7 @@ def _split(address: str) -> urllib.parse.SplitResult | None:
 
 
 def resolve(directory: Path, path: str) -> Path | None:
-    """The file of the run that a path of an address names; None if there is none, or if it is none of the run's."""
+    """The file of the run at this path; None if it does not exist or does not belong to the run."""
     parts = [part for part in urllib.parse.unquote(path).split("/") if part]
     if (
         not parts
@@ -205,7 +201,7 @@ def resolve(directory: Path, path: str) -> Path | None:
 
 
 def _signature(directory: Path) -> tuple[Any, ...]:
-    """Changes when another page would be shown: a new index.html, or a run that begins or ends."""
+    """A value that changes with the page: with a new index.html, or when a run begins or ends."""
     status = read_status(directory)
     try:
         written = (directory / "index.html").stat().st_mtime_ns

@@ -1,7 +1,7 @@
 """A shard: some points of a sweep, computed together and kept in one file.
 
-A shard is plain data, so that it can be computed in this process, in a pool of processes or on a cluster. Its numbers
-are the same everywhere.
+A shard is plain data, so it can be computed in this process, in a pool of processes or on a cluster. Its numbers are
+the same everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POINT = "point"
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """Points of a sweep by their number in the grid: what each changes in the settings, and the seeds of all."""
+    """Points of a sweep by their number in the grid, the settings that each changes, and the seeds of all."""
 
     number: int
     target: Target
@@ -50,14 +50,14 @@ class Shard:
 
 
 def settings_at(loaded: Loaded, base: Mapping[str, Any], point: Mapping[str, Any]) -> Any:
-    """The settings of one point; they check themselves."""
+    """The settings of one point, which check themselves."""
     settings = replaced(loaded.settings, {**base, **point})
     loaded.check(settings)
     return settings
 
 
 def label(point: int) -> str:
-    """Begins the names of what a point keeps on disk."""
+    """The beginning of the names of a point's files."""
     return f"{point:06d}/"
 
 
@@ -88,19 +88,19 @@ def compute_elsewhere(shard: Shard, run: Here) -> tuple[bytes, dict[str, bytes],
 
 
 class ReplayEngine:
-    """Gives kept trainings back and computes nothing else."""
+    """Returns kept trainings and computes nothing else."""
 
     def __init__(self, kept: Callable[[str], Checkpoint]) -> None:
         self._kept = kept
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
-        """The kept training, from as many files as it was computed in."""
+        """The kept training, from all of its files."""
         count, first, parts = ensemble.size(request.members), 0, []
         structure = jax.tree.structure(request.shapes()[0])
         while first < count:
             found = self._kept(f"{request.name}.{first}").load()
-            again = "the same sweep with the same --out computes them again"
-            require(found is not None, f"this run has no undamaged models of {request.name}; {again}.")
+            again = "repeat the sweep with the same --out to train them again"
+            require(found is not None, f"the models of {request.name} are missing or damaged; {again}.")
             leaves, records = found  # type: ignore[misc]
             parts.append((jax.tree.unflatten(structure, leaves), records))
             first += len(leaves[0])

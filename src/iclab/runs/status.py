@@ -1,6 +1,4 @@
-"""What a run is doing, as status.json in its folder: how far it is, and every statement with its answer as soon as it
-has one.
-"""
+"""The state of a run, as status.json in its folder: progress, and the answer of every statement once it has one."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ from iclab.statements import Statement
 from iclab.statistics import LEVEL
 
 STATUS = "status.json"
-EVERY = 1.0  # seconds between two writes while nothing begins or ends
+EVERY = 1.0  # seconds between two writes unless an experiment begins or ends
 
 
 class WatchedProgress(RunProgress):
-    """Progress that also writes status.json, and judges every statement once it has all results of a look.
+    """Progress that also writes status.json and judges every statement once it has all results of a look.
 
-    What a look settles is not asked again; `unsettled` says what is left for the next one. The file goes when the run
-    is finished: then the page says more.
+    Statements that a look settles are not tested again; `unsettled` are left for the next one. The file is removed when
+    the run is finished, because the page then says more.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class WatchedProgress(RunProgress):
         self._look, self._last = Look(0), True
         self._asked: dict[str, Statement] = dict(self._statements)
         self._results: dict[str, Any] = {}
-        self._fresh: set[str] = set()  # results that are whole at this look
+        self._fresh: set[str] = set()  # results that are complete at this look
         self._reads: dict[str, dict[str, Read]] = {statement.id: {} for statement in statements}
         self._written = 0.0
         self._entries: dict[str, dict[str, Any]] = {
@@ -70,17 +68,17 @@ class WatchedProgress(RunProgress):
             self._write("drawing the figures", 1.0, "")
 
     def look(self, look: Look, cost: float, *, last: bool) -> None:
-        """So many seeds are asked for now, of what is not settled yet; that costs so much."""
+        """Begin a look: more seeds, at this cost, for statements that are not settled yet."""
         self._asked = {statement.id: statement for statement in self.unsettled()}
         if self._look.seeds:
             more = look.seeds - self._look.seeds
             left = f"{len(self._asked)} of {len(self._statements)} statements are open"
-            self.say(f"after {self._look.seeds} seeds {left}; {more} more seeds for them")
+            self.say(f"after {self._look.seeds} seeds, {left}; they get {more} more seeds")
         self._look, self._last, self._fresh = look, last, set()
         self.more(cost)
 
     def unsettled(self) -> list[Statement]:
-        """Statements that more seeds could settle, each with the readings for which that is so."""
+        """Statements that more seeds could settle, each with the readings that they could settle."""
         found = []
         for name, statement in self._statements.items():
             reads = self._reads[name]
@@ -98,30 +96,30 @@ class WatchedProgress(RunProgress):
         }
 
     def begin(self, name: str, cost: float) -> None:
-        """As the bar, and the statements that need this experiment are running."""
+        """Update the bar, and mark the statements that need this experiment as running."""
         for entry in self._entries.values():
             if name in self._needs(entry["id"]):
                 entry["state"] = "running"
         super().begin(name, cost)
 
     def show(self, what: str, done: float, left: str) -> None:
-        """As the bar, now and then in the file too."""
+        """Update the bar and, from time to time, the file."""
         super().show(what, done, left)
         if time.monotonic() - self._written >= EVERY:
             self._write(what, done, left)
 
     def skip(self, name: str, cost: float, found: Mapping[str, Any] = NOTHING) -> None:
-        """As the bar; what is there from before is judged."""
+        """Update the bar, and judge statements whose results are kept from an earlier run."""
         super().skip(name, cost, found)
         self._finished(name, found)
 
     def end(self, name: str, note: str, found: Mapping[str, Any] = NOTHING) -> None:
-        """As the bar; statements that have all they need are judged."""
+        """Update the bar, and judge statements that have all their results."""
         super().end(name, note, found)
         self._finished(name, found)
 
     def _needs(self, name: str) -> list[str]:
-        """What a statement has to have at this look; nothing if it is not asked."""
+        """The results that a statement needs at this look; none if it is not tested."""
         statement = self._asked.get(name)
         return [f"{statement.paper}/{need}" for need in statement.needs()] if statement else []
 
@@ -140,7 +138,7 @@ class WatchedProgress(RunProgress):
         self._write(name, self.fraction(), "")
 
     def _answer(self, entry: dict[str, Any]) -> None:
-        """Judge a statement that has all it needs; what is settled now, or at the last look, is said."""
+        """Judge a statement that has all its results; print its answer if it is settled or this is the last look."""
         statement, name = self._statements[entry["id"]], entry["id"]
         level = self._look.level if self._judge.papers[statement.paper].unit == "seed" else LEVEL
         reads = self._judge(statement, self._results, level, self._reads[name])
@@ -158,14 +156,12 @@ class WatchedProgress(RunProgress):
 
 
 def forget(store: Store) -> None:
-    """The run is finished; its page is there."""
+    """Remove the file of a finished run."""
     (store.directory / STATUS).unlink(missing_ok=True)
 
 
 def read_status(directory: Path) -> dict[str, Any] | None:
-    """What a run in this folder is doing; None if there is nothing to say. `going` is False when no process has the
-    folder.
-    """
+    """The state of a run in this folder; None if there is none. `going` is False if no process uses the folder."""
     try:
         status = json.loads((directory / STATUS).read_text(encoding="utf-8"))
         known = {name: kind(status[name]) for name, kind in (("what", str), ("fraction", float), ("left", str))}
@@ -176,16 +172,16 @@ def read_status(directory: Path) -> dict[str, Any] | None:
 
 
 def _entry(entry: dict[str, Any]) -> dict[str, Any]:
-    """A statement of the file, as far as a page shows it."""
+    """The part of a statement in the file that a page shows."""
     if "/" not in entry["id"]:
-        raise ValueError("no id of a statement")
+        raise ValueError("not the id of a statement")
     kept = {name: str(entry[name]) for name in ("id", "paper", "source", "statement", "rule", "state")}
     kept |= {name: str(entry[name]) for name in ("answer", "words") if name in entry}
     return kept | {"needs": int(entry["needs"]), "done": int(entry["done"])}
 
 
 def in_use(directory: Path) -> bool:
-    """Whether a process has the folder. Its lock goes with it, however it ends."""
+    """Whether a process uses the folder. Its lock ends with it."""
     try:
         handle = os.open(directory / LOCK, os.O_RDONLY)
     except OSError:

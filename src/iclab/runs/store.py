@@ -2,11 +2,11 @@
 
 - `manifest.json`: what this run is
 - `results/`: one netCDF file per experiment or shard of a sweep, written to a temporary name and renamed; its checksum
-- `trainings/`: checkpoints; removed when a reproduction is finished, kept in a sweep for `select`
+- `trainings/`: checkpoints, removed when a reproduction is finished and kept in a sweep for `select`
 - `models/`: one .npz per trained member (with --save-models), arrays under the paper's letters
-- `figures/`: SVG, and the numbers of every figure as CSV; PDF and PNG by `iclab figures`
-- `programs.csv`: what was compiled and run, and how long that took
-- `status.json`: what a run that is still going is doing
+- `figures/`: SVG, and the numbers of every figure as CSV; `iclab figures` adds PDF and PNG
+- `programs.csv`: compiled programs and their times
+- `status.json`: the state of a running run
 - `claims.json`, `index.html`: the answers, the page
 """
 
@@ -44,14 +44,14 @@ from iclab.runs.manifest import MANIFEST, environment, other_run, read_manifest
 
 LOCK = ".lock"
 SEAL = ".seal"
-TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # a file that was being written
+TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{32}$")  # an unfinished file
 
 
 class Store:
-    """One run directory. Opening it checks that it is free or belongs to the same run; nothing is touched before.
+    """One run directory. Opening it changes nothing before it has checked that it is free or belongs to the same run.
 
-    A process that opens a directory has it for itself until `close` (or until it dies). `on_report` is told, in words,
-    what was found damaged.
+    A process that opens a directory locks it until `close`, or until it dies. `on_report` is called with a sentence on
+    every damaged file.
     """
 
     def __init__(self, directory: Path, identity: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> None:
@@ -77,7 +77,9 @@ class Store:
                 }
                 self.write_json(MANIFEST, about | {"digest": digest_of(about)})
             self.manifest = read_manifest(directory)
-            if plan and "texts" in plan and self.manifest["plan"] != plan:  # a file says other things about its results
+            if (
+                plan and "texts" in plan and self.manifest["plan"] != plan
+            ):  # the file states other things about the same results
                 about = {name: value for name, value in self.manifest.items() if name != "digest"} | {"plan": plan}
                 self.write_json(MANIFEST, about | {"digest": digest_of(about)})
                 self.manifest = read_manifest(directory)
@@ -98,7 +100,7 @@ class Store:
                 raise InputError(f"{path} {other_run(before['identity'], self.identity)}; choose another --out.")
 
     def _take(self) -> None:
-        """Lock the directory. The lock goes with the process, however it ends."""
+        """Lock the directory. The lock ends with the process."""
         handle = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             _flock(handle)
@@ -106,16 +108,16 @@ class Store:
             holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
             os.close(handle)
             raise InputError(
-                f"{self.directory} is in use by another iclab ({holder}); wait for it, or choose another --out."
+                f"{self.directory} is in use by another iclab ({holder}); wait until it ends, or choose another --out."
             ) from None
-        except OSError:  # a file system without locks: go on, as every write is whole or not at all
+        except OSError:  # a file system without locks; every write is atomic, so go on
             pass
         os.truncate(handle, 0)
         os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
         self._lock = handle
 
     def close(self) -> None:
-        """Give the directory free."""
+        """Release the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -127,10 +129,10 @@ class Store:
         self.close()
 
     def write(self, name: str, content: bytes) -> Path:
-        """Write a file so that it is there whole or not at all."""
+        """Write a file atomically: whole or not at all."""
         target = self.directory / name
         inside = target.resolve().is_relative_to(self.directory.resolve())
-        require(inside, f"{name!r} is no name for a file of a run: it lies outside of {self.directory}.")
+        require(inside, f"{name!r} cannot be a file of this run: it lies outside {self.directory}.")
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -141,9 +143,8 @@ class Store:
             os.replace(temporary, target)
         except OSError as error:
             raise InputError(
-                f"cannot write {target}: {error.strerror or error}. What was finished before is kept; the same "
-                "command with "
-                f"--out {self.directory} goes on from there."
+                f"cannot write {target}: {error.strerror or error}. Finished work is kept. To continue, repeat the "
+                f"command with --out {self.directory}."
             ) from error
         finally:
             with contextlib.suppress(OSError):
@@ -151,7 +152,7 @@ class Store:
         return target
 
     def write_json(self, name: str, content: Any) -> Path:
-        """Write JSON; NaN is refused rather than written as something other readers cannot parse."""
+        """Write JSON. NaN is refused, because other readers cannot parse it."""
         return self.write(name, as_json(content))
 
     def keep(self, name: str, content: bytes) -> None:
@@ -160,16 +161,14 @@ class Store:
         self.write(f"{name}.sha256", hashlib.sha256(content).hexdigest().encode())
 
     def kept(self, name: str) -> bytes | None:
-        """A file written with `keep`; None if it is not there whole. What is damaged is reported."""
+        """A file written with `keep`; None if it is missing or damaged. Damage is reported."""
         content = checked(self.directory / name)
         if content is None and checksum_of(self.directory / name).exists():
-            self.on_report(
-                f"{self.directory / name} is damaged (its checksum is another); it is not used, the work is done again."
-            )
+            self.on_report(f"{self.directory / name} is damaged (its checksum is wrong); the work is done again.")
         return content
 
     def save_result(self, name: str, data: xr.Dataset, seconds: float) -> None:
-        """Keep an experiment's dataset, marked as belonging to this run, with a checksum beside it."""
+        """Save an experiment's dataset, marked as belonging to this run, with a checksum beside it."""
         marked = data.assign_attrs(fingerprint=self.fingerprint, seconds=seconds)
         self.keep(f"results/{name}.nc", to_bytes(marked))
 
@@ -180,12 +179,10 @@ class Store:
             return None
         try:
             loaded = from_bytes(content)
-        except (OSError, ValueError, KeyError):  # a right checksum of something else
+        except (OSError, ValueError, KeyError):  # the checksum is right, but it is not a dataset
             loaded = xr.Dataset()
         if loaded.attrs.get("fingerprint") != self.fingerprint:
-            self.on_report(
-                f"{self.directory / 'results' / name}.nc is of another run; it is not used, the work is done again."
-            )
+            self.on_report(f"{self.directory / 'results' / name}.nc belongs to another run; the work is done again.")
             return None
         return loaded
 
@@ -198,11 +195,13 @@ class Store:
         return Folder(self.directory / "trainings", lambda name, content: self.write(f"trainings/{name}", content))
 
     def trainings_are_whole(self, names: Iterable[str]) -> bool:
-        """Whether these checkpoints are there and of this run; what is not is reported."""
+        """Whether these checkpoints exist and belong to this run; the others are reported."""
         files = self.trainings()
         broken = [name for name in names if unseal(files.get(name, b""), self.fingerprint) is None]
         for name in broken:
-            self.on_report(f"{self.directory}/trainings/{name} is damaged or of another run; its work is done again.")
+            self.on_report(
+                f"{self.directory}/trainings/{name} is damaged or belongs to another run; the work is done again."
+            )
         return not broken
 
     def forget_trainings(self) -> None:
@@ -210,22 +209,20 @@ class Store:
         shutil.rmtree(self.directory / "trainings", ignore_errors=True)
 
     def save_models(self, trained: Trained) -> None:
-        """Every member as models/<experiment>/<setting>-<seed>.npz; plain arrays, so that loading never needs
-        pickle.
-        """
+        """Save every member as models/<experiment>/<setting>-<seed>.npz: plain arrays, so loading needs no pickle."""
         for name, content in model_files(trained):
             self.save_model(name, content)
 
     def save_model(self, name: str, content: bytes) -> None:
-        """One member, and a seal beside it: a digest of this run's fingerprint and of the content."""
+        """Save one member, and beside it a seal: a digest of this run's fingerprint and the content."""
         self.write(f"models/{name}", content)
         self.write(f"models/{name}{SEAL}", digest_in(self.fingerprint, content).encode())
 
     def models_are_whole(self) -> bool:
-        """Whether every model that was kept is still there as it was; what is not is reported."""
+        """Whether every saved model is still unchanged; the others are reported."""
         broken = [path for path in (self.directory / "models").rglob(f"*{SEAL}") if not self._sealed(path)]
         for path in broken:
-            self.on_report(f"{path.with_suffix('')} is damaged or of another run; the work is done again.")
+            self.on_report(f"{path.with_suffix('')} is damaged or belongs to another run; the work is done again.")
         return not broken
 
     def _sealed(self, path: Path) -> bool:
@@ -237,7 +234,7 @@ class Store:
 
 
 def _flock(handle: int, tries: int = 5) -> None:
-    """Take the lock; more than once, as another process may just be asking whether it is taken."""
+    """Take the lock. Try more than once: another process may hold it for a moment to test it."""
     for left in reversed(range(tries)):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -249,19 +246,19 @@ def _flock(handle: int, tries: int = 5) -> None:
 
 
 def _own(name: str) -> bool:
-    """Files of a run that never got as far as its manifest."""
+    """Whether a file may remain from a run that ended before it wrote its manifest."""
     return name == LOCK or bool(TEMPORARY.match(name))
 
 
 def read_result(path: Path, fingerprint: str) -> xr.Dataset:
-    """A result of a run that is only read; a sentence if it is not what the run wrote."""
+    """Read a result of a run; an `InputError` if the run did not write it."""
     content = checked(path)
-    require(content is not None, f"{path} is damaged: its checksum is missing or another.")
+    require(content is not None, f"{path} is damaged: its checksum is missing or wrong.")
     try:
         found = from_bytes(content or b"")
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} cannot be read: it is no result of iclab.") from error
-    require(found.attrs.get("fingerprint") == fingerprint, f"{path} is of another run.")
+        raise InputError(f"{path} cannot be read: it is not a result of iclab.") from error
+    require(found.attrs.get("fingerprint") == fingerprint, f"{path} belongs to another run.")
     return found
 
 

@@ -38,8 +38,8 @@ from iclab.runs.store import Store
 from iclab.runs.sweep_results import Sweep, open_sweep, shards_of
 from iclab.runs.sweep_target import Loaded, find, load
 
-MODELS = "trainings"  # the attribute of a shard's results that names the files of its models
-SHARD_SECONDS = 60.0  # a shard is cut to about this, so that little is lost when a run is stopped
+MODELS = "trainings"  # attribute of a shard's results: the files of its models
+SHARD_SECONDS = 60.0  # about the length of a shard, so that little is lost when a run stops
 LARGEST = {"cpu": 64}  # points of a shard; elsewhere 1024
 LOADABLE = 1 << 30  # bytes up to which a table and a netCDF file of the whole sweep are written
 
@@ -60,8 +60,8 @@ def sweep(
     """Run an experiment (`paper/experiment`, a claim, or a user's .py file) at every point of a grid, with every seed.
 
     `grid` maps names of settings to values, or to a text as on the command line ("0.2,0.4" or "0:0.8:5"). Points that
-    compile together are computed together, in shards that are kept as they finish: the same call with the same `out`
-    goes on where a run was stopped. Shards may run on any `concurrent.futures.Executor` with so many `workers`.
+    compile together are computed together, in shards that are saved as they finish: repeating the call with the same
+    `out` continues an interrupted sweep. Shards may run on any `concurrent.futures.Executor`; `workers` is its size.
     """
     console = console or Console(quiet=True)
     what = find(target)
@@ -69,9 +69,9 @@ def sweep(
     changes = pinned_in(changes or {})
     check_names("--set", list(changes), {what.id: loaded.settings})
     check_names("--grid", list(grid), {what.id: loaded.settings})
-    require(bool(grid), "nothing is swept; give at least one --grid name=v1,v2,...")
+    require(bool(grid), "give at least one --grid name=v1,v2,...")
     for name in grid:
-        require(name not in changes, f"{name} is both set and swept.")
+        require(name not in changes, f"{name} is in both --set and --grid; give it once.")
     base = {name: parse(loaded.settings, "--set", name, text) for name, text in changes.items()}
     values = {
         name: grid_values(loaded.settings, name, given if isinstance(given, str) else ",".join(map(str, given)))
@@ -100,22 +100,22 @@ def sweep(
             for line in plan["words"]:
                 console.print(f"  {line}", highlight=False, markup=False)
             _run(shards, store, executor, console)
-            finished = open_sweep(directory, trust=True)  # what it carries was given to this very call
+            finished = open_sweep(directory, trust=True)  # its code was given to this very call
             _write_out(finished, store, measure, console)
     return finished
 
 
 def kept_plan(directory: Path) -> dict[str, Any] | None:
-    """The plan of a sweep that was begun in this folder; None if there is none."""
+    """The plan of the sweep in this folder; None if there is none."""
     return read_manifest(directory).get("plan") if is_file(directory / MANIFEST) else None
 
 
 def _plan(loaded: Loaded, settings: Sequence[Any], shape: tuple[int, ...], seeds: int, workers: int) -> dict[str, Any]:
-    """The points of every shard, and the plan in words. What points compile is found by asking, not computing.
+    """The points of every shard, and the plan in words. Programs are found from requests; nothing is computed.
 
-    Values of one setting that ask for the same, all else being as in the first point, are taken to do so everywhere:
-    planned are the sums of the grid's sides and the combinations that differ, not every point. Where that is wrong for
-    a point, its requests are answered alone.
+    If two values of one setting lead to the same requests at the first point, they are assumed to do so everywhere. So
+    the plan covers the sides of the grid and the combinations that differ, not every point. If the assumption is wrong
+    for a point, its requests are computed separately.
     """
 
     @functools.cache
@@ -125,7 +125,7 @@ def _plan(loaded: Loaded, settings: Sequence[Any], shape: tuple[int, ...], seeds
         require_time(f"point {number + 1} of the grid", 1.0, engine.asked)
         return tuple(engine.asked)
 
-    kinds = []  # of every value of every setting: which values ask for the same
+    kinds = []  # for every value of every setting: which values lead to the same requests
     for axis, length in enumerate(shape):
         seen: dict[Any, int] = {}
         at = np.zeros((length, len(shape)), int)
@@ -142,7 +142,7 @@ def _plan(loaded: Loaded, settings: Sequence[Any], shape: tuple[int, ...], seeds
     plans: list[Plan] = []
     largest = LARGEST.get(jax.default_backend(), 1024)
     for key, members in groups.items():
-        share = -(-len(members) // (2 * workers if workers > 1 else 1))  # every worker has two to do
+        share = -(-len(members) // (2 * workers if workers > 1 else 1))  # two shards per worker
         one = Plan.of(asked[key]).seconds()
         size = max(1, min(largest, share, int(SHARD_SECONDS / max(one, 1e-9))))
         shards = [members[start : start + size] for start in range(0, len(members), size)]
@@ -163,7 +163,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
     store.on_report = lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
     pending = [shard for shard in shards if not _is_whole(shard, store)]
     if len(pending) < len(shards):
-        console.print(f"  {len(shards) - len(pending)} of {len(shards)} shards are there from before")
+        console.print(f"  {len(shards) - len(pending)} of {len(shards)} shards kept from an earlier run")
     with RunProgress(console, max(1, sum(len(shard.points) for shard in pending))) as progress:
         if executor is None:
             for shard in pending:
@@ -184,7 +184,7 @@ def _run(shards: Sequence[Shard], store: Store, executor: concurrent.futures.Exe
 
 
 def _noting(store: Store, names: list[str]) -> Callable[[str], KeptTraining]:
-    """The places of trainings in a store; the names of their files are noted."""
+    """The places of trainings in a store; adds their file names to `names`."""
 
     def place(name: str) -> KeptTraining:
         names.append(file_name(name))
@@ -194,13 +194,13 @@ def _noting(store: Store, names: list[str]) -> Callable[[str], KeptTraining]:
 
 
 def _save(shard: Shard, store: Store, data: xr.Dataset, names: Sequence[str], seconds: float) -> None:
-    """Keep a shard's results, and in them which files hold its models."""
+    """Save a shard's results, with the names of the files that hold its models."""
     there = [name for name in dict.fromkeys(names) if name in store.trainings()]
     store.save_result(shard.name, data.assign_attrs({MODELS: " ".join(there)}), seconds)
 
 
 def _is_whole(shard: Shard, store: Store) -> bool:
-    """Whether a shard's results and models are there as they were computed."""
+    """Whether a shard's results and models exist and are undamaged."""
     found = store.load_result(shard.name)
     return found is not None and store.trainings_are_whole(str(found.attrs.get(MODELS, "")).split())
 
@@ -213,6 +213,8 @@ def _write_out(finished: Sweep, store: Store, measure: str | None, console: Cons
         for name, text in tables(loaded).items():
             store.write(f"{name}.csv", text.encode())
     else:
-        console.print(f"  {data.nbytes / 1e9:.1f} GB: open it with iclab.open_sweep({str(store.directory)!r})")
+        console.print(
+            f"  {data.nbytes / 1e9:.1f} GB, not written as one file; use iclab.open_sweep({str(store.directory)!r})"
+        )
     for kind, content in draw_sweep(data, list(finished.grid), measure).items():
         store.write(f"sweep.{kind}", content)

@@ -1,4 +1,4 @@
-"""A sweep's folder, opened: its results as one xarray object, its models as ordinary models."""
+"""Open the folder of a sweep: its results as one xarray object, its models as ordinary models."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ class Sweep:
 
     @functools.cached_property
     def data(self) -> xr.Dataset:
-        """All finished shards as one dataset; points not finished yet are NaN.
+        """All finished shards as one dataset; unfinished points are NaN.
 
-        With dask installed (the extra `cluster`) nothing is read before it is needed, so a sweep larger than memory
-        opens.
+        With dask installed (the extra `cluster`), data are read only when needed, so a sweep may be larger than memory.
         """
         chunks: dict[str, Any] = {"chunks": {}} if importlib.util.find_spec("dask") else {}
         found = []
@@ -55,12 +54,15 @@ class Sweep:
         points = points_of(self.grid)
         whole = whole.reindex({POINT: np.arange(len(points))})
         for name in self.grid:
-            require(name not in whole.dims, f"the swept setting {name} has the name of a dimension of the results.")
+            require(
+                name not in whole.dims,
+                f"the swept setting {name} has the same name as a dimension of the results; rename one.",
+            )
         return _unfold(whole, self.grid)
 
     def _shard(self, path: Path, chunks: Mapping[str, Any]) -> xr.Dataset:
-        """The results of a shard, if they are what this sweep wrote."""
-        again = f"the same `iclab sweep` with --out {self.directory} computes it again."
+        """The results of a shard; an `InputError` if this sweep did not write them."""
+        again = f"to compute it again, repeat `iclab sweep` with --out {self.directory}."
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -70,13 +72,13 @@ class Sweep:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path} cannot be read; {again}") from error
-        require(found.attrs.get("fingerprint") == self.fingerprint, f"{path} is of another sweep; {again}")
+        require(found.attrs.get("fingerprint") == self.fingerprint, f"{path} belongs to another sweep; {again}")
         return found
 
     def select(self, *, seed: int, training: str | None = None, setting: str | None = None, **point: Any) -> Any:
-        """The trained model of one point and seed: an ordinary model, ready to be called on a prompt.
+        """The trained model of one point and seed: an ordinary model, to be called on a prompt.
 
-        `point` gives the swept settings. `training` and `setting` choose where the experiment trains more than one.
+        `point` gives the swept settings. `training` and `setting` choose one if the experiment trains several.
         """
         trained = self.trained(training, **point)
         require(
@@ -100,8 +102,8 @@ class Sweep:
         source = self.shards[0].target.source
         require(
             self.trusted or not source,
-            f"models of this sweep are made by the file that it was made from, which {self.directory} carries "
-            f"({len(source.splitlines())} lines). iclab.open_sweep(..., trust=True) executes it.",
+            f"the models of this sweep need the code of its .py file. To execute the copy in {self.directory} "
+            f"({len(source.splitlines())} lines), use iclab.open_sweep(..., trust=True).",
         )
         shard = next(shard for shard in self.shards if number in shard.points)
         found = trainings(shard, number, self._kept())
@@ -117,13 +119,13 @@ class Sweep:
 
     def _number(self, point: Mapping[str, Any]) -> int:
         for name in point:
-            require(name in self.grid, f"{name} was not swept; swept were {', '.join(self.grid)}.")
+            require(name in self.grid, f"{name} was not swept; the swept settings are {', '.join(self.grid)}.")
         chosen = {}
         for name, values in self.grid.items():
-            require(name in point or len(values) == 1, f"{name} is missing; it takes {', '.join(map(str, values))}.")
+            require(name in point or len(values) == 1, f"{name} is missing; give one of {', '.join(map(str, values))}.")
             wanted = point.get(name, values[0])
             match = [value for value in values if _equal(value, wanted)]
-            require(bool(match), f"{name} is {wanted}; swept were {', '.join(map(str, values))}.")
+            require(bool(match), f"{name} is {wanted}; the swept values are {', '.join(map(str, values))}.")
             chosen[name] = match[0]
         return points_of(self.grid).index(chosen)
 
@@ -152,22 +154,22 @@ def _unfold(data: xr.Dataset, grid: Mapping[str, list[Any]]) -> xr.Dataset:
 
 
 def open_sweep(directory: str | Path, *, trust: bool = False) -> Sweep:
-    """The sweep in a folder. Results are data; `select` needs the code of the experiment, and where that came from a
-    user's file, the folder carries it: it is executed only with `trust`.
+    """Open the sweep in a folder. Results are data. `select` needs the code of the experiment; if it came from a .py
+    file, the copy in the folder is executed only with `trust`.
     """
     manifest = read_manifest(Path(directory))
     identity, plan = manifest["identity"], manifest.get("plan", {})
     if "grid" not in identity or not {"shards", "text"} <= set(plan):
-        raise InputError(f"{directory} does not hold a sweep; `iclab sweep` writes one.")
+        raise InputError(f"{directory} is not a sweep; give a folder that `iclab sweep` wrote.")
     count = len(points_of(identity["grid"]))
     known = {"base", "profile", "seeds"} <= set(identity) and bool(identity.get("ids"))
     whole = sorted(place for places in plan["shards"] for place in places) == list(range(count))
-    require(known and whole, f"the manifest of {directory} does not say what was swept; it was changed by hand.")
+    require(known and whole, f"the manifest of {directory} does not say what was swept; it was edited.")
     return Sweep(Path(directory), identity["grid"], shards_of(identity, plan), manifest["fingerprint"], trust)
 
 
 def shards_of(identity: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[Shard, ...]:
-    """The shards of a sweep from what its manifest says."""
+    """The shards of a sweep, from its manifest."""
     points = points_of(identity["grid"])
     target = Target(identity["ids"][0], plan["text"])
     return tuple(

@@ -1,4 +1,4 @@
-"""What can be swept: an experiment of a paper, built in or from elsewhere, or of a user's file."""
+"""The target of a sweep: an experiment of a paper (built in or from a package) or of a user's file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from iclab.runs.options import check_profile
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """`paper/experiment`, and the source where it is not built in: a worker on another machine needs nothing else.
+    """`paper/experiment`, and its source unless it is built in; a worker on another machine needs nothing else.
 
-    A file with one experiment is called by its own name.
+    The only experiment of a file is called by the file's name.
     """
 
     id: str
@@ -38,10 +38,9 @@ class Loaded:
 
 
 def find(text: str) -> Target:
-    """The target that a user means: `paper/experiment`, a statement with one experiment behind it, or the path of a .py
-    file.
+    """The target that a user names: `paper/experiment`, a statement that needs one experiment, or a .py file.
 
-    A file with several experiments takes one of them behind its path: my_idea.py/training.
+    If the file has several experiments, add one to its path: my_idea.py/training.
     """
     shelf, (wanted,) = library([text])
     paper, _, name = wanted.partition("/")
@@ -61,7 +60,7 @@ def find(text: str) -> Target:
         if name in found.experiments:
             return Target(f"{paper}/{name}", shelf.texts.get(paper, ""))
     raise InputError(
-        f"{text!r} is no experiment, no claim with one experiment behind it, and no .py file. {nearest(text, known)}"
+        f"{text!r} is not an experiment, a statement that needs one experiment, or a .py file. {nearest(text, known)}"
     )
 
 
@@ -75,7 +74,7 @@ def load(target: Target, profile: str) -> Loaded:
 
 
 def settings_of(paper: Paper, profile: str) -> Any:
-    """The paper's settings in a profile; a user's file need not have all."""
+    """The paper's settings in a profile; a user's file need not have all profiles."""
     require(
         profile in paper.settings,
         f"{paper.id} has no settings for the profile {profile!r}; it has {', '.join(paper.settings)}.",

@@ -1,4 +1,4 @@
-"""Files that run as they are, to be changed into one's own: `iclab new` copies one."""
+"""Working examples that `iclab new` copies, to be changed into your own files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def text_of(kind: str) -> str:
 
 
 def write(kind: str, name: str, folder: Path) -> Path:
-    """The skeleton as NAME.py in a folder; nothing is ever overwritten."""
+    """Write the skeleton as NAME.py in a folder; never overwrite a file."""
     text = text_of(kind)
     stem = name.removesuffix(".py")
     require(
         bool(re.fullmatch(r"[A-Za-z][\w-]*", stem)),
-        f"{name!r} is no name for a file of claims; use letters, digits, - and _, a letter first.",
+        f"{name!r} cannot be the name of a file; use letters, digits, - and _, and begin with a letter.",
     )
-    require(not keyword.iskeyword(stem), f"{name!r} is a word of Python itself; choose another name.")
+    require(not keyword.iskeyword(stem), f"{name!r} is a keyword of Python; choose another name.")
     taken = {paper["id"] for paper in contents()}
     require(stem not in taken, f"{name!r} is the name of a paper; choose another name.")
     path = folder / f"{stem}.py"
@@ -37,14 +37,14 @@ def write(kind: str, name: str, folder: Path) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(f"{path} is there already; choose another name.") from None
+        raise InputError(f"{path} already exists; choose another name.") from None
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
     return path
 
 
 def next_commands(path: Path, kind: str) -> list[str]:
-    """What to do with it."""
+    """The commands to try next."""
     return [
         f"iclab check {path}",
         f"iclab reproduce {path} --out runs/{path.stem}",

@@ -1,4 +1,4 @@
-"""More matching examples, fewer mistakes: a statement of your own on a world and a model that are there."""
+"""More matching examples, fewer mistakes: your own statement about a world and a model of iclab."""
 
 import dataclasses
 
@@ -33,16 +33,16 @@ LENGTHS = (2, 4, 8, 16)  # of the test contexts
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Whatever stands here can be changed with --set and swept with --grid."""
+    """Every setting here can be changed with --set and swept with --grid."""
 
-    matching_fraction: float = 0.8  # of the examples that share a pattern with one of the task's two classes
+    matching_fraction: float = 0.8  # share of the examples with a pattern of one of the task's two classes
     step_size: float = 1.0
     neurons: int = 40
     steps: int = 200
     prompts: int = 2000
 
     def __post_init__(self):
-        """Refuse what makes no sense, in one sentence."""
+        """Refuse settings that make no sense, in one sentence."""
         require_settings(self, fractions=("matching_fraction",))
 
 
@@ -54,7 +54,7 @@ settings = {
 
 
 def world(s, length):
-    """Where prompts come from; all lengths are one compiled program."""
+    """The source of prompts; all lengths share one compiled program."""
     return Classification(
         orthogonal_patterns(8, relevant=4, irrelevant=4, strength=3.0), cyclic_tasks(4),
         label_embedding=np.array([1.0]), matching_fraction=s.matching_fraction,
@@ -88,9 +88,8 @@ def lengths(results, settings):
 
 figures = {"lengths": lengths}
 
-# A statement has at least one part: a number per seed, and a rule of a kind that is written before the first run. The
-# answer
-# compares the 95 % interval over seeds with the rule, and puts the same rule to models that were never trained.
+# A statement has at least one part: a number per seed, and a rule that you write before the first run. The answer
+# compares the 95 % interval over seeds with the rule, and applies the same rule to untrained models.
 statements = [
     Statement(
         "learns",

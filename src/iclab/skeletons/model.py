@@ -1,4 +1,4 @@
-"""Kernel regression with a learned width: a model of your own, in a world that is there."""
+"""Kernel regression with a learned width: your own model in a world of iclab."""
 
 import dataclasses
 
@@ -14,15 +14,16 @@ from iclab.worlds.tasks import cyclic_tasks
 
 
 class Kernel(eqx.Module):
-    """F = Σ_i y_i softmax_i(‖A x_i‖ ... ): labels weighted by how near A x_i is to A x_query. Its arrays are
-    trained.
+    """F = Σ_i y_i softmax_i(-‖A x_i - A x_query‖²): labels weighted by how near A x_i is to A x_query.
+
+    Its arrays are trained.
     """
 
     metric: jax.Array
     features: int = static(0)
 
     def __call__(self, prompt):
-        """The answer on ONE prompt, and a trace of what is worth looking at. Absent tokens must not be seen."""
+        """The answer to ONE prompt, and a trace of what is worth a look. The model must not see absent tokens."""
         tokens = prompt.tokens()
         seen = prompt.present.at[-1].set(False)  # neither padding nor the query itself
         inputs = tokens[:, : self.features] @ self.metric.T
@@ -45,7 +46,7 @@ class KernelSettings(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Whatever stands here can be changed with --set and swept with --grid."""
+    """Every setting here can be changed with --set and swept with --grid."""
 
     matching_fraction: float = 0.8
     step_size: float = 1.0

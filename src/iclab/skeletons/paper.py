@@ -1,6 +1,6 @@
-"""Somebody (2030): a paper of yours, told in its first line. This is what `iclab list` and the page call it.
+"""Somebody (2030): describe your paper in this first line. `iclab list` and the page show it.
 
-Say here what the paper studies, give its equations with its letters, which word of the code is which letter, what was
+Say here what the paper studies, give its equations and letters, say which word of the code is which letter, what you
 left out, and where sizes are smaller than in print. The example: pairs of a key and a value, then a key; one layer of
 attention finds its value at a width d that does not grow with the number of pairs D. Replace all of it.
 
@@ -25,14 +25,14 @@ from iclab.worlds.recall import Recall
 title = "A paper of yours"
 citation = "A. Uthor. Some Conference, 2030."
 equation = r"F = \sum_i \mathrm{softmax}_i\big(e_q(query) \cdot e_k(i)\big) \, e_v(i)"
-explore = True  # the page looks into the first training
+explore = True  # the page shows the first training in detail
 
 PAIRS = (2, 4, 8)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the paper sets; whatever stands here can be changed with --set and swept with --grid."""
+    """The paper's settings. Every setting here can be changed with --set and swept with --grid."""
 
     width: int = 8
     words: int = 16
@@ -41,7 +41,7 @@ class Settings:
     prompts: int = 2000
 
     def __post_init__(self):
-        """Refuse what makes no sense, in one sentence."""
+        """Refuse settings that make no sense, in one sentence."""
         ic.require_settings(self)
 
 
@@ -50,7 +50,7 @@ settings = {
     "quick": Settings(),  # minutes on a laptop
     "paper": Settings(width=64, words=256, steps=5000, prompts=20_000),  # the sizes in print, on a GPU
 }
-unstated = (  # what the paper does not print: a setting with the values that are as plausible, or a sentence
+unstated = (  # what the paper does not state: a setting with other plausible values, or a sentence
     ic.Unstated("step_size", ic.Between(0.01, 0.05, log=True), "η", "the paper says 'tuned'"),
     "keys are drawn without repetition",
 )
@@ -64,7 +64,7 @@ class Attention(eqx.Module):
     values: jax.Array
 
     def __call__(self, prompt):
-        """Scores of all values on ONE prompt, and a trace of what is worth looking at."""
+        """Scores of all values for ONE prompt, and a trace of what is worth a look."""
         tokens = prompt.tokens()
         scores = (tokens @ self.keys) @ (tokens[-1] @ self.queries)
         attention = jax.nn.softmax(jnp.where(prompt.shown(), scores, -jnp.inf))  # neither padding nor the query
@@ -83,7 +83,7 @@ class AttentionSettings(eqx.Module):
 
 
 def world(s, pairs):
-    """Where prompts come from; all numbers of pairs are one compiled program."""
+    """The source of prompts; all numbers of pairs share one compiled program."""
     return Recall(s.words, s.words, pairs, maximum_pairs=max(PAIRS), joined=True)
 
 
@@ -103,7 +103,7 @@ experiments = {"recall": recall}
 
 @dataclasses.dataclass(frozen=True)
 class Symbols(SymbolsBase):
-    """The numbers that the theorems speak of, with the paper's letters."""
+    """The numbers in the theorems, with the paper's letters."""
 
     width: float = symbol("d")
     pairs: float = symbol("D")
@@ -115,15 +115,15 @@ def symbols(s):
 
 
 def theorems(s, constant):
-    """Conditions stand beside the answer of the statement that has the theorem's name."""
+    """The page shows a theorem's conditions beside the statement of the same name."""
     wide = at_least("width", "d >= log₂ D", s.width, constant * max(1.0, float(jnp.log2(s.pairs))))
     return [Theorem("thm1", "Theorem 1", "Attention of logarithmic width recalls.", (wide,))]
 
 
 error = ic.measured("recall", "error")  # a description, not a number: it is evaluated when the run is judged
 
-# Rules are written before the first run; what is changed afterwards is said in `afterwards`. Whatever the sentence
-# leaves open and what decides is a reading: here, how wide.
+# Write rules before the first run, and say in `afterwards` what you changed later. If the sentence leaves open what
+# decides the answer, make it a reading: here, the width.
 statements = [
     ic.Statement(
         "thm1",

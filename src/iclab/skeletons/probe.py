@@ -1,4 +1,4 @@
-"""How sharp does attention become? A probe of your own, on a world and a model that are there."""
+"""How sharp does attention become? Your own probe of a world and a model of iclab."""
 
 import dataclasses
 
@@ -26,10 +26,9 @@ from iclab.worlds.tasks import cyclic_tasks
 
 
 def sharpness(model, prompt):
-    """A measure is a function of a model and ONE prompt: named numbers. Here the entropy of attention over what is
-    present.
+    """A measure maps a model and ONE prompt to named numbers: here the entropy of attention over the present tokens.
 
-    An array with axes of its own names them: {"attention@context": trace.attention}.
+    The name of an array also names its axes: {"attention@context": trace.attention}.
     """
     _, trace = model(prompt)
     share = jnp.where(prompt.present[:-1], trace.attention, 0.0)
@@ -38,15 +37,13 @@ def sharpness(model, prompt):
 
 
 def observe(model, member, key):
-    """An observer looks at the model while it trains: here the measure's mean over 500 fresh prompts of the member's
-    world.
-    """
+    """An observer looks at the model while it trains: here, at the measure's mean over 500 fresh prompts."""
     return expect(sharpness, model, member.world, key, batches=2)
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Whatever stands here can be changed with --set and swept with --grid."""
+    """Every setting here can be changed with --set and swept with --grid."""
 
     matching_fraction: float = 0.8
     step_size: float = 1.0

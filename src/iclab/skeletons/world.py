@@ -1,4 +1,4 @@
-"""Linear separators in context: a world of your own, with a model that is there."""
+"""Linear separators in context: your own world with a model of iclab."""
 
 import dataclasses
 
@@ -26,8 +26,8 @@ from iclab.models.linear_transformer import LinearTransformerSettings
 class Separators(BaseWorld):
     """Inputs x in R^d with labels sign(wᵀx) of a random direction w; a share `noise` of the labels is flipped.
 
-    Fields with `static` decide shapes. All others may differ between members of one compiled program, so that they can
-    be swept for nothing: here the number of examples, too, as a shorter context is a longer one with tokens absent.
+    `static` fields decide shapes. All others may differ between members of one compiled program, so sweeping them costs
+    no compilation. Here this includes the number of examples: a shorter context is a longer one with tokens absent.
     """
 
     length: int = 20
@@ -36,12 +36,12 @@ class Separators(BaseWorld):
     longest: int = static(20)
 
     def __check_init__(self):
-        """Refuse settings that make no sense, in one sentence. Checked when a world is built, not inside a program."""
+        """Refuse settings that make no sense, in one sentence. Runs when a world is built, not inside a program."""
         require(1 <= self.length <= self.longest, f"length is {self.length}; it must lie in 1..{self.longest}.")
         require(0 <= self.noise <= 1, f"noise is {self.noise}; it must lie in [0, 1].")
 
     def sample(self, key, index):
-        """One prompt, drawn from `key` and from nothing else. The query is the last token and shows no label."""
+        """One prompt, drawn from `key` alone. The query is the last token and shows no label."""
         direction_key, input_key, flip_key = jax.random.split(key, 3)
         direction = jax.random.normal(direction_key, (self.dimension,))
         inputs = jax.random.normal(input_key, (self.longest + 1, self.dimension))
@@ -55,7 +55,7 @@ class Separators(BaseWorld):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Whatever stands here can be changed with --set and swept with --grid."""
+    """Every setting here can be changed with --set and swept with --grid."""
 
     noise: float = 0.0
     length: int = 20

@@ -1,7 +1,6 @@
 """Numbers over training seeds: intervals, trends, first passages.
 
-A seed is the unit of replication, never a prompt, wherever models are trained. Where one given model is asked, prompts
-are.
+If models are trained, a seed is the unit of replication, never a prompt. For one given model, prompts are the units.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _level = contextvars.ContextVar("level", default=LEVEL)
 
 @contextlib.contextmanager
 def at_level(level: float) -> Iterator[None]:
-    """Intervals that are made in here are at this level instead of 95 %."""
+    """Make intervals at this level instead of 95 %."""
     before = _level.set(level)
     try:
         yield
@@ -104,12 +103,12 @@ def wilson(share: float, count: float) -> tuple[float, float]:
 
 
 def estimator(unit: str) -> Callable[..., Interval]:
-    """How an interval over this dimension is made."""
+    """The function that makes an interval over this dimension."""
     return {"seed": interval, "prompt": over_prompts}[unit]
 
 
 def unit_of(data: xr.DataArray) -> str:
-    """What an interval of these data is over: training seeds, or prompts where nothing was trained."""
+    """The dimension of an interval of these data: training seeds, or prompts if nothing was trained."""
     return "prompt" if "prompt" in data.dims and "seed" not in data.dims else "seed"
 
 
@@ -147,7 +146,7 @@ def trend(data: xr.DataArray, dim: str) -> xr.DataArray:
 
 @dataclasses.dataclass(frozen=True)
 class Criterion:
-    """When a curve counts as having got there: below the threshold, or above it.
+    """When a curve counts as having reached its goal: below the threshold, or above it.
 
     The curve is smoothed first, by a mean over `window` records centred at each (fewer at the ends): a mean over the
     past would date every passage later by the same delay, which bends power laws. With `lasting` it must stay there

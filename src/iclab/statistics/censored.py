@@ -69,7 +69,7 @@ def observe(data: xr.DataArray, dim: str, limit: Bound, floor: Bound) -> Observe
     data = data.transpose(dim, "seed")
     times = np.asarray(data.values, float)
     settings = np.asarray(data[dim].values, float)
-    require(len(settings) >= 2, f"{dim} has {len(settings)} value; at least two are needed.")
+    require(len(settings) >= 2, f"{dim} has {len(settings)} value; it needs at least two.")
     present = ~np.isnan(times)
     side = np.where(np.isposinf(times), 1, np.where(present & (times <= 0), -1, 0))
     seen = times[present & (side == 0)]
@@ -79,7 +79,7 @@ def observe(data: xr.DataArray, dim: str, limit: Bound, floor: Bound) -> Observe
         wide = xr.broadcast(xr.DataArray(bound), data)[0].transpose(dim, "seed").values[side == kind]
         require(
             bool(np.all((wide > 0) & np.isfinite(wide))),
-            f"some times are censored and nothing says at what: give a positive {name}.",
+            f"some times are censored; give the positive {name} at which they are.",
         )
         filled[side == kind] = wide
     return Observed(settings, np.log(filled), side, present)

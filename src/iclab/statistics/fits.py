@@ -81,7 +81,7 @@ def compare(fit: Fit, predicted: float, rivals: Mapping[str, float] | None = Non
 def _logarithms(data: Observed, dim: str) -> Observed:
     """The data with the logarithm of their settings."""
     lowest = data.setting.min()
-    require(bool(lowest > 0), f"{dim} holds {lowest}; a log-log fit needs positive values.")
+    require(bool(lowest > 0), f"{dim} contains {lowest}; a log-log fit needs positive values.")
     return dataclasses.replace(data, setting=np.log(data.setting))
 
 
@@ -162,7 +162,7 @@ def exponents_by_seed(data: xr.DataArray, dim: str, *, limit: Bound = None, floo
     """
     found = _logarithms(observe(data, dim, limit, floor), dim)
     seeds = found.values.shape[1]
-    require(seeds >= 2, "one seed has no others to be compared with.")
+    require(seeds >= 2, "a comparison of seeds needs at least two.")
     x = found.setting - found.setting.mean()
     weights = np.concatenate([np.ones((1, seeds)), 1.0 - np.eye(seeds)])
     slopes = fitted(np.stack([np.ones_like(x), x], axis=1), found, weights)[0][:, 1]
@@ -206,7 +206,7 @@ def calibrate(
     require(bool(np.all((rates > 0) & np.isfinite(rates))), "predictions must be positive and finite.")
     own = np.isin(measured[dim].values, list(on))
     require(int(own.sum()) == len(set(on)), f"{list(on)} are not all values of {dim}: {measured[dim].values.tolist()}.")
-    require(bool(own.any() and not own.all()), f"some of {dim} must be calibrated on and some held out.")
+    require(bool(own.any() and not own.all()), f"calibrate on some values of {dim} and hold out the others.")
     found = observe(measured, dim, limit, floor)
     found = dataclasses.replace(found, values=found.values - np.log(rates)[:, None])
     seeds = found.values.shape[1]

@@ -35,6 +35,15 @@ def test_a_run_says_in_a_line_what_it_is(opened):
     assert len(repr(opened)) < 600 and len(opened) == len(opened.statements) == len(list(opened))
 
 
+@pytest.mark.parametrize("words", ["claims", "diff"])
+def test_a_run_of_iclab_0_1_is_named_as_such(tmp_path, words, command):
+    """It wrote a list of rows, and no checksum beside it."""
+    (tmp_path / "claims.json").write_text('[{"id": "nonlinear-icl/fig3a", "verdict": "reproduced"}]')
+    (tmp_path / "manifest.json").write_text("{}")
+    status, _, err = command(words, tmp_path, *([tmp_path] if words == "diff" else []))
+    assert status == 2 and "was written by iclab 0.1, in another format; run it again with this version." in err
+
+
 def test_the_table_has_a_row_per_statement_in_python_and_in_a_notebook(opened):
     table = opened.table()
     assert list(table.index) == [entry["id"] for entry in opened.statements]

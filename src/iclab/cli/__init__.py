@@ -5,6 +5,7 @@ Each command imports what it needs when it runs, so `iclab --help` and `iclab ne
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -86,6 +87,9 @@ def main() -> None:
             raise
         warn("iclab: not enough memory for these sizes.")
         sys.exit(2)
+    except BrokenPipeError:  # `iclab list | head`: nobody reads on, which is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain when it ends
+        sys.exit(141)
     except Exception as error:
         if debug:
             raise

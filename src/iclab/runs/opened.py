@@ -248,16 +248,16 @@ def read_claims(directory: Path) -> list[Entry]:
     path = directory / CLAIMS
     if not is_file(path):
         raise InputError(f"{directory} has no {CLAIMS}; is it a finished run of iclab?")
+    require(
+        not path.read_bytes().lstrip().startswith(b"["),  # a list of rows, without a checksum
+        f"{path} was written by iclab 0.1, in another format; run it again with this version.",
+    )
     content = checked(path)
     require(content is not None, f"{path} is damaged or was edited: its checksum is missing or wrong.")
     try:
         found = json.loads(content or b"", parse_int=lambda text: int(text) if len(text) < 20 else float(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read.") from error
-    require(
-        not isinstance(found, list),
-        f"{path} was written by iclab 0.1, in another format; run it again with this version.",
-    )
     wrong = next(_schema().iter_errors(found), None)
     if wrong is not None:
         where = "/".join(map(str, wrong.absolute_path)) or "the file"
@@ -277,12 +277,17 @@ def _schema() -> Any:
     return jsonschema.Draft202012Validator(json.loads(text))
 
 
+def _side(directory: Path) -> Side:
+    entries = read_claims(directory)  # first: it knows folders of older versions
+    return Side(str(directory), read_manifest(directory), entries)
+
+
 def sides(first: Path, second: Path) -> tuple[Side, Side]:
     """The two sides of `iclab diff`: two runs, or a run and the recorded answers of its papers."""
     require(str(first) != RECORDED, f"{RECORDED} comes second: iclab diff DIR {RECORDED}.")
-    here = Side(str(first), read_manifest(first), read_claims(first))
+    here = _side(first)
     if str(second) != RECORDED:
-        return here, Side(str(second), read_manifest(second), read_claims(second))
+        return here, _side(second)
     papers = [name for name in recorded_papers() if any(entry["paper"] == name for entry in here.statements)]
     papers = [name for name in papers if _own_model(here, name)]
     require(

@@ -74,7 +74,5 @@ def test_the_list_has_a_line_per_statement_and_fits_a_terminal(command):
 def test_a_reader_that_stops_reading_is_no_error():
     """As in `iclab reproduce --help | head -1`."""
     code = "import os, sys; os.close(0); read, write = os.pipe(); os.close(read); os.dup2(write, 1); " + STARTED
-    done = subprocess.run(
-        [sys.executable, "-c", code, "reproduce", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, "reproduce", "--help"], capture_output=True, text=True)
     assert done.returncode != 0 and "error" not in done.stderr.partition("loaded:")[0].lower(), done.stderr

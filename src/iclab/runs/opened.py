@@ -243,15 +243,20 @@ def open_run(directory: str | Path, *, trust: bool = False) -> Run:
     return Run(place, read_claims(place), results, trust)
 
 
+def _refuse_old(path: Path) -> None:
+    """Iclab 0.1 wrote a list of rows, without a checksum."""
+    require(
+        not (is_file(path) and path.read_bytes().lstrip().startswith(b"[")),
+        f"{path} was written by iclab 0.1, in another format; run it again with this version.",
+    )
+
+
 def read_claims(directory: Path) -> list[Entry]:
     """The statements in claims.json of a finished run."""
     path = directory / CLAIMS
     if not is_file(path):
         raise InputError(f"{directory} has no {CLAIMS}; is it a finished run of iclab?")
-    require(
-        not path.read_bytes().lstrip().startswith(b"["),  # a list of rows, without a checksum
-        f"{path} was written by iclab 0.1, in another format; run it again with this version.",
-    )
+    _refuse_old(path)
     content = checked(path)
     require(content is not None, f"{path} is damaged or was edited: its checksum is missing or wrong.")
     try:
@@ -278,8 +283,8 @@ def _schema() -> Any:
 
 
 def _side(directory: Path) -> Side:
-    entries = read_claims(directory)  # first: it knows folders of older versions
-    return Side(str(directory), read_manifest(directory), entries)
+    _refuse_old(directory / CLAIMS)
+    return Side(str(directory), read_manifest(directory), read_claims(directory))
 
 
 def sides(first: Path, second: Path) -> tuple[Side, Side]:

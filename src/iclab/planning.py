@@ -61,12 +61,12 @@ class PlanningEngine:
 
     def train(self, request: TrainingRequest, report: Report = silent) -> tuple[State, dict[str, np.ndarray]]:
         """Zeros."""
-        self._remember(_training(request, request.count))
+        self._remember(_training(request))
         return zeros_of_training(request)
 
     def evaluate(self, request: EvaluationRequest, report: Report = silent) -> dict[str, np.ndarray]:
         """Zeros."""
-        self._remember(_evaluation(request, request.count))
+        self._remember(_evaluation(request))
         return zeros_of_evaluation(request)
 
     def _remember(self, asked: Asked) -> None:
@@ -100,8 +100,8 @@ def _zeros(shapes: Any, leading: tuple[int, ...]) -> Any:
 _COSTS: dict[Any, tuple[Footprint, float]] = {}
 
 
-def _training(request: TrainingRequest, count: int) -> Asked:
-    key = request.program
+def _training(request: TrainingRequest) -> Asked:
+    key, count = request.program, request.count
     if key not in _COSTS:
         _COSTS[key] = training_footprint(request), _operations_per_step(request)
     footprint, operations = _COSTS[key]
@@ -140,8 +140,8 @@ def _evaluation_shapes(request: EvaluationRequest) -> Any:
     return _RESULTS[key]
 
 
-def _evaluation(request: EvaluationRequest, count: int) -> Asked:
-    key = request.program
+def _evaluation(request: EvaluationRequest) -> Asked:
+    key, count = request.program, request.count
     if key not in _COSTS:
         job, shapes = _job(request)
         held = memory.bytes_of((shapes, _evaluation_shapes(request)))

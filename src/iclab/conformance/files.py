@@ -82,10 +82,6 @@ class CheckingEngine(PlanningEngine):
         self._check("measure", request.measure, (shape_of((model, world)), request.measure), checks)
         return super().evaluate(request, report)
 
-    def outside(self, compute: Callable[[], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-        """Zeros."""
-        return np.zeros(shape)
-
     def _observer(self, observer: Any, member: Any) -> Iterator[Finding]:
         return check_observer(observer, self._made(member), member, self._file)
 

@@ -14,7 +14,6 @@ window.iclab = (() => {
     }
     document.dispatchEvent(new CustomEvent("loaded", { detail: node }));
   };
-  const opener = (id) => document.querySelector(`[data-open="${CSS.escape(id)}"]`);
   const open = (button, wanted = true) => {
     const part = byId(button.dataset.open), row = part.closest("tr");
     (row || part).hidden = !wanted;
@@ -106,5 +105,5 @@ window.iclab = (() => {
   // Under `iclab serve`: load the page again when the run has written a new one.
   if (document.body.dataset.live) new EventSource("events").addEventListener("page", () => location.reload());
 
-  return { all, byId, follow, open, opener, paper, statement };
+  return { all, byId, follow, paper, statement };
 })();

@@ -66,7 +66,6 @@ class Report:
 
     title: str
     citation: str
-    paper: str
     origin: str
     summary: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -87,7 +86,6 @@ def report(given: Testimony) -> Report:
     return Report(
         given.paper.title,
         given.paper.citation,
-        given.paper.id,
         f"{given.origin} ({given.profile} profile, {given.seeds})",
         tuple(_summary(given)),
         tuple(_row(entry, statements[entry["id"]]) for entry in given.entries),

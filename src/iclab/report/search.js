@@ -13,7 +13,7 @@
 
   const entries = JSON.parse(byId("index").textContent).map((entry) => {
     const source = plain(entry.source), own = entry.beyond || source.search(NUMBER) !== 0 ? [] : numbers(source);
-    return { ...entry, own, source, words: entry.words.toLowerCase(), parts: entry.parts.toLowerCase(), id: entry.id };
+    return { ...entry, own, source, words: entry.words.toLowerCase(), parts: entry.parts.toLowerCase() };
   });
 
   // 0 is best; Infinity is no hit. A number must match a number, a word the beginning of a word.

@@ -66,10 +66,10 @@ def named(reading: Record) -> str:
     return str(reading["name"]) or "the statement as it stands"
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def listed(words: Sequence[str]) -> str:
     """Words as a list in a sentence, each once."""
     words = list(dict.fromkeys(words))
-    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def shortened(text: str) -> str:

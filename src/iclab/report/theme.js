@@ -17,8 +17,6 @@
       try { localStorage.setItem("iclab-theme", theme); } catch { /* a file without storage: the choice lasts for this visit */ }
       apply(theme);
       show();
-      document.dispatchEvent(new Event("theme"));
     });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("theme")));
   });
 })();

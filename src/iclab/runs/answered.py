@@ -152,8 +152,9 @@ def why(entry: Entry, unstated: Sequence[str] = (), command: str = "") -> Words:
     lines = [f"{entry['id']} · {entry['source']}", entry["statement"], "", f"Answer: {entry['words']}"]
     for reading in entry["readings"]:
         lines += ["", *_reading(reading)]
+    passing = entry["also_untrained"]
     notes = {
-        "Untrained models pass too, in": ", ".join(name or "the statement as it stands" for name in _passing(entry)),
+        "Untrained models pass too, in": ", ".join(name or "the statement as it stands" for name in passing),
         "About the architecture": entry["architecture"],
         "Our choices": "; ".join(entry["ours"]),
         "Chosen after seeing a result": entry["afterwards"],
@@ -165,10 +166,6 @@ def why(entry: Entry, unstated: Sequence[str] = (), command: str = "") -> Words:
     if command:
         lines += ["", f"Repeat with: {command}"]
     return Words(plain("\n".join(lines)))
-
-
-def _passing(entry: Entry) -> list[str]:
-    return entry["also_untrained"]
 
 
 def _reading(reading: ReadingEntry) -> list[str]:

@@ -20,7 +20,7 @@ from iclab.errors import InputError, require
 from iclab.runs.contents import digest_of, is_file
 
 MANIFEST = "manifest.json"
-MANIFEST_SHAPE = {
+MANIFEST_SHAPE = {  # as far as it is there; somebody else may have written it
     "fingerprint": str,
     "identity": {
         "ids": [str], "profile": str, "seeds": int, "looks": [int], "settings": {...: dict}, "changes": {...: str},

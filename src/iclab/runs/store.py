@@ -260,6 +260,3 @@ def read_result(path: Path, fingerprint: str) -> xr.Dataset:
         raise InputError(f"{path} cannot be read: it is not a result of iclab.") from error
     require(found.attrs.get("fingerprint") == fingerprint, f"{path} belongs to another run.")
     return found
-
-
-# What stands where in a manifest, as far as it is there. Somebody else may have written it.

@@ -7,7 +7,6 @@ its script passes the chosen part to the charts.
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from markupsafe import Markup
 
 from iclab.authoring.exploration import Ablation, Exploration, Panel
 from iclab.drawing import COLOURS
+from iclab.report.formats import as_script
 
 HEIGHT = 170
 SERIES = [f"var(--figure-series-{number})" for number in range(1, len(COLOURS) + 1)]
@@ -57,8 +57,7 @@ def content(shown: Exploration) -> Markup:
             "chart": _line_chart(shown),
         },
     }
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return as_script(data)
 
 
 def _ablation(one: Ablation) -> dict[str, Any]:

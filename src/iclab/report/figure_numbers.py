@@ -20,6 +20,8 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FuncFormatter
 
+from iclab.report.formats import number as short
+
 SIGNS = {r"\|": "‖", r"^\top": "ᵀ", r"\log": "log ", r"\mu": " μ", r"\nu": " ν"}
 MOST_SERIES = 6  # series that a description names per panel
 MOST_PLACES = 8  # categories of which a description gives every value
@@ -66,7 +68,7 @@ def in_words(figure: Figure) -> str:
         what = plain(axis.get_ylabel())
         against = plain(axis.get_xlabel())
         reach = [p.x for p in found if not isinstance(p.x, str) and math.isfinite(p.x)]
-        span = f" from {_short(min(reach))} to {_short(max(reach))}" if len(reach) == len(found) > 1 and against else ""
+        span = f" from {short(min(reach))} to {short(max(reach))}" if len(reach) == len(found) > 1 and against else ""
         head = f"{title(axis)}: {what}" + (f" against {against}{span}" if against else "")
         told = [_series(name, [p for p in found if p.series == name], bool(against)) for name in names[:MOST_SERIES]]
         more = [f"and {len(names) - MOST_SERIES} more"] if len(names) > MOST_SERIES else []
@@ -207,23 +209,19 @@ def _series(name: str, found: list[Point], along: bool) -> str:
     if len(set(places)) == 1 and isinstance(places[0], str):
         return f"{places[0]} {_range([y for _, y in heights])}"
     if all(isinstance(x, str) for x in places) and len(set(places)) == len(places) <= MOST_PLACES:
-        return head + ", ".join(f"{x} {_short(y)}" for x, y in heights)
+        return head + ", ".join(f"{x} {short(y)}" for x, y in heights)
     numbers = [float(x) for x in places if not isinstance(x, str)]
     if len(numbers) < len(places) or len(numbers) < 2 or numbers != sorted(numbers) or not along:
         return f"{head}{_range([y for _, y in heights])}"
     (_, first), (_, last) = heights[0], heights[-1]
     span = max(abs(first), abs(last), 1e-12)
     verb = "stays near" if abs(last - first) < 0.05 * span else "rises from" if last > first else "falls from"
-    return f"{head}{verb} {_short(first)}" + ("" if verb == "stays near" else f" to {_short(last)}")
+    return f"{head}{verb} {short(first)}" + ("" if verb == "stays near" else f" to {short(last)}")
 
 
 def _range(values: list[float]) -> str:
     low, high = min(values), max(values)
-    return f"at {_short(low)}" if low == high else f"between {_short(low)} and {_short(high)}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return f"at {short(low)}" if low == high else f"between {short(low)} and {short(high)}"
 
 
 def _cell(value: object) -> object:

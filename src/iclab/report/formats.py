@@ -1,8 +1,12 @@
-"""Numbers and times as people write them, and text that is safe for a terminal."""
+"""Numbers and times as people write them, and text that is safe for a terminal or inside a script."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
+
+from markupsafe import Markup
 
 
 def number(value: float | None) -> str:
@@ -49,3 +53,9 @@ def plain(text: str) -> str:
     'holds�[2J'
     """
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def as_script(data: Any) -> Markup:
+    """Data as JSON that is safe inside a script element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import json
 import re
 import secrets
 import shlex
@@ -27,7 +26,7 @@ from iclab.report import meanings, sentences
 from iclab.report.drawings import themed
 from iclab.report.explorer import content, library
 from iclab.report.figures import Drawn
-from iclab.report.formats import duration, number
+from iclab.report.formats import as_script, duration, number
 from iclab.report.mathematics import equation, inline
 from iclab.report.strips import about, shown, strip
 from iclab.statements import Table
@@ -134,13 +133,12 @@ def _unstated(entry: Unstated | str, settings: Mapping[str, Any]) -> dict[str, A
 def _indexed(statement: Mapping[str, Any]) -> dict[str, Any]:
     """The text that the search covers."""
     readings = statement["readings"]
-    names = dict.fromkeys(part["name"] for reading in readings for part in reading["parts"])
     return {
         "id": statement["id"],
         "paper": statement["paper"],
         "source": statement["source"],
         "words": statement["statement"],
-        "parts": " ".join([*names, *(reading["name"] for reading in readings)]),
+        "parts": " ".join([*part_names(statement), *(reading["name"] for reading in readings)]),
         "answer": statement["answer"],
         "asked": sum(len(reading["parts"]) for reading in readings),
         "beyond": statement["beyond"],
@@ -194,12 +192,6 @@ def slug(answer: str) -> str:
 def _inlined(name: str) -> Markup:
     """A style or a script of this folder."""
     return Markup(_text(name))
-
-
-def as_script(data: Any) -> Markup:
-    """Data as JSON that is safe inside a script element."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def drawn(svg: str, name: str) -> Markup:

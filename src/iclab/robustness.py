@@ -150,7 +150,7 @@ def _columns(
 ) -> dict[str, list[Any]]:
     """The settings that differ between points, one value per point; the reading too, where it is more than settings."""
     changed = dict.fromkeys(name for reading in statement.readings for name in reading.changes)
-    names = [*(one.setting for one in dimensions), *(name for name in changed)]
+    names = [*(one.setting for one in dimensions), *changed]
     found = {name: [one[name] for one in at] for name in dict.fromkeys(names)}
     settings = {reading.name: str(sorted(reading.changes.items())) for reading in statement.readings}
     used = {one[READING] for one in at}

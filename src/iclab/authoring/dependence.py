@@ -10,15 +10,8 @@ import ast
 from collections.abc import Iterator
 
 COMPUTE = {"settings", "experiment", "experiments", "check", "lacking", "unit"}
-DYNAMIC = {
-    "globals",
-    "locals",
-    "vars",
-    "exec",
-    "eval",
-    "__import__",
-    "import_module",
-}  # names may be used without being visible
+# With these, names may be used without being visible.
+DYNAMIC = {"globals", "locals", "vars", "exec", "eval", "__import__", "import_module"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -74,6 +67,5 @@ def _acts(node: ast.stmt) -> bool:
         return not isinstance(node.value, ast.Constant)
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        plain = all(isinstance(inner, ast.Name | ast.Tuple) for target in targets for inner in [target])
-        return not plain
+        return not all(isinstance(target, ast.Name | ast.Tuple) for target in targets)
     return not isinstance(node, (*DEFINITIONS, ast.Import, ast.ImportFrom))

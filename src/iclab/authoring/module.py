@@ -34,7 +34,7 @@ from iclab.authoring.paper import PROFILES, Experiment, Paper
 from iclab.errors import InputError, nearest, require
 from iclab.expressions import Expression
 from iclab.kinds import Rule
-from iclab.settings import names_of, value_of
+from iclab.settings import is_group, names_of, value_of
 from iclab.statements import Part, Printed, Reading, Statement, Table
 from iclab.theorems import Theorem
 
@@ -76,8 +76,7 @@ def _settings(where: str, given: Any) -> dict[str, Any]:
     for profile, settings in chosen.items():
         known = profile in PROFILES
         require(known, f"{where} has settings for the profile {profile!r}. {nearest(str(profile), PROFILES)}")
-        usable = dataclasses.is_dataclass(settings) and not isinstance(settings, type)
-        require(usable, f"{where} must define `settings`, an instance of a frozen dataclass.")
+        require(is_group(settings), f"{where} must define `settings`, an instance of a frozen dataclass.")
         for name in names_of(settings):
             value = value_of(settings, name)
             require(_plain(value), f"{where}: the setting {name} is {value!r}; it must be a number, a text or a tuple.")

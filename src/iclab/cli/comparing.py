@@ -59,8 +59,7 @@ def _print_matrix(found: xr.Dataset) -> None:
         table = Table(title=str(question), title_justify="left", box=None)
         for column in ("model", "error", "95 %", "rank"):
             table.add_column(column, justify="left" if column == "model" else "right")
-        own = mean.sel(question=question)
-        own = own.dropna("model")
+        own = mean.sel(question=question).dropna("model")
         for model in own["model"].values[own.argsort().values]:
             cell = found.sel(question=question, model=model)
             ranks = dict.fromkeys(int(cell[name]) for name in ("best_rank", "worst_rank"))

@@ -15,6 +15,7 @@ import numpy as np
 from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, close, demand
 from iclab.conformance.worlds import PER_TOKEN, draw
+from iclab.ensemble import unstack
 from iclab.losses import Loss
 from iclab.prompts import Padding, Prompt
 from iclab.worlds import padding_of
@@ -23,9 +24,8 @@ PROMPTS = 16
 GARBAGE = 5.0  # the size of the numbers put into absent tokens
 MASK = (
     "Tokens with `prompt.present` False are padding: use jnp.where(prompt.present, scores, -jnp.inf) before "
-    "a softmax and "
+    "a softmax and jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 )
-MASK += "jnp.where(prompt.present[:, None], tokens, 0) before a sum."
 
 
 def check_model(settings: Any, world: Any, loss: Loss, file: str) -> Iterator[Finding]:
@@ -102,18 +102,13 @@ def answers(model: Any, prompts: Prompt) -> np.ndarray:
 def _compiled(model: Any, world: Any, loss: Loss) -> str:
     prompts = draw(world, PROMPTS)
     together = answers(model, prompts)[:4]
-    alone = np.stack([np.asarray(model(pick(prompts, number))[0]) for number in range(4)])
+    alone = np.stack([np.asarray(model(unstack(prompts, number))[0]) for number in range(4)])
     demand(
         close(together, alone),
         "an answer in a compiled batch differs from the answer to the prompt alone.",
         "The model may depend only on its weights and the prompt.",
     )
     return "answers alone and in a compiled batch agree"
-
-
-def pick(prompts: Prompt, number: int) -> Prompt:
-    """One of several stacked prompts."""
-    return jax.tree.map(lambda leaf: leaf[number], prompts)
 
 
 def _truth(model: Any, world: Any, loss: Loss) -> str:
@@ -192,7 +187,7 @@ def _masks(model: Any, world: Any, loss: Loss) -> str:
 def _padding(model: Any, world: Any, loss: Loss) -> str:
     prompts = hidden(world, PROMPTS)
     padded = answers(model, prompts)[:2]
-    short = np.stack([np.asarray(model(shorten(pick(prompts, number)))[0]) for number in range(2)])
+    short = np.stack([np.asarray(model(shorten(unstack(prompts, number)))[0]) for number in range(2)])
     demand(
         close(padded, short),
         "the answer to a padded prompt differs from that without padding: padding leaks.",

@@ -13,6 +13,7 @@ import numpy as np
 
 from iclab import randomness
 from iclab.conformance.findings import Finding, attempt, demand
+from iclab.ensemble import unstack
 from iclab.prompts import Prompt
 from iclab.worlds import padding_of
 
@@ -92,7 +93,7 @@ def _compiled(world: Any) -> str:
     together = draw(world, 4)
     keys = _keys_of_batch()
     for number in range(4):
-        alone, among = world.sample(keys[number], number), jax.tree.map(lambda leaf, n=number: leaf[n], together)
+        alone, among = world.sample(keys[number], number), unstack(together, number)
         same = all(
             np.allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-4, atol=1e-5)
             for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(among), strict=True)

@@ -91,10 +91,6 @@ class MambaSettings(eqx.Module):
 
     def init(self, key: Key[Array, ""], world: World) -> Mamba:
         """W_B = W_C: δ on the feature diagonal; w random."""
-        require(
-            world.columns == world.feature_columns + 1,
-            "the label must be one column; use a label embedding of dimension 1.",
-        )
         weights = diagonal(self.initial_scale, self.depth, world.columns, world)
         gates = jax.random.normal(key, (self.depth, world.columns)) / world.columns**0.5
         return Mamba(weights, weights, gates, self.residual)

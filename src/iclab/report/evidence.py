@@ -36,7 +36,7 @@ def evidence(given: Testimony, own: Sequence[Record], statements: Mapping[str, S
             failing = [part for part in one["parts"] if part["outcome"] in FAILS] if _met(one) else []
             if failing:
                 distance, part = max(
-                    ((_clearness(part, _rule(statement, part["name"])), part) for part in failing),
+                    ((_clearness(part, _part(statement, part["name"])), part) for part in failing),
                     key=lambda item: item[0],
                 )
                 held = sum(r["answer"] == "holds" for r in entry["readings"]) / len(entry["readings"])
@@ -81,7 +81,7 @@ def _met(reading: Record) -> bool:
     return met == of or not of
 
 
-def _rule(statement: Statement, name: str) -> Part:
+def _part(statement: Statement, name: str) -> Part:
     return next(part for part in statement.parts if part.name == name)
 
 

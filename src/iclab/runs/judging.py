@@ -20,7 +20,7 @@ from iclab.errors import InputError, nearest, require
 from iclab.experiments import Lab
 from iclab.planning import PlanningEngine
 from iclab.runs.jobs import CONTROL
-from iclab.runs.options import check_names, override
+from iclab.runs.options import check_names, override, texts
 from iclab.statements import Reading, Statement
 from iclab.statistics import LEVEL
 from iclab.theorems import Theorem
@@ -59,8 +59,7 @@ class Judge:
         return entries.entry(statement, reads, attempted=self.attempted)
 
     def _theorem(self, paper: str, name: str, reading: Reading) -> Theorem | None:
-        changes = {key: str(value) for key, value in reading.changes.items()}
-        return self.papers[paper].theorem(name, override(self.settings[paper], changes))
+        return self.papers[paper].theorem(name, override(self.settings[paper], texts(reading.changes)))
 
     def figures(
         self, statements: Sequence[Statement], results: Mapping[str, xr.Dataset], control: Mapping[str, xr.Dataset]
@@ -97,7 +96,7 @@ def dry_run(paper: Paper, settings: Any, statements: Sequence[Statement]) -> Non
     results: dict[str, xr.Dataset] = {}
     needs = {need for statement in statements for need in statement.needs()}
     for name, reading in {"": None, **variants(statements)}.items():
-        changes = {key: str(value) for key, value in (reading.changes if reading else {}).items()}
+        changes = texts(reading.changes) if reading else {}
         check_names(f"the reading {name!r} changes", list(changes), {paper.id: settings})
         lab = Lab(paper.id, override(settings, changes), (0, 1), engine=PlanningEngine())
         behind = f"@{name}" if name else ""

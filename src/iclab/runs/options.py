@@ -66,6 +66,11 @@ def override(settings: Any, changes: Mapping[str, str]) -> Any:
     return replaced(settings, {n: parse(settings, "--set", n, text) for n, text in changes.items() if n in known})
 
 
+def texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Values of settings as written on the command line."""
+    return {name: str(value) for name, value in values.items()}
+
+
 def check_profile(profile: str) -> None:
     """Refuse an unknown profile."""
     require(profile in PROFILES, f"profile {profile!r} is unknown. {nearest(profile, PROFILES)}")
@@ -129,12 +134,12 @@ def grid_values(settings: Any, name: str, text: str) -> list[Any]:
         start, stop = (parse(settings, option, name, part) for part in parts[:2])
         numeric = isinstance(start, int | float) and not isinstance(start, bool)
         require(numeric, f"{option} {name}={text}: {name} is not a number; list its values as v1,v2.")
-        require(int(parts[2]) >= 1, f"{option} {name}={text}: a range needs at least one value.")
-        spaced = [float(value) for value in np.linspace(start, stop, int(parts[2]))]
+        require(count >= 1, f"{option} {name}={text}: a range needs at least one value.")
+        spaced = [float(value) for value in np.linspace(start, stop, count)]
         if isinstance(start, int):
-            whole = all(math.isclose(value, round(value)) for value in spaced)
             require(
-                whole, f"{option} {name}={text}: {name} takes whole numbers, but the range has others; list its values."
+                all(math.isclose(value, round(value)) for value in spaced),
+                f"{option} {name}={text}: {name} takes whole numbers, but the range has others; list its values.",
             )
             spaced = [round(value) for value in spaced]
         values = [round(value, 12) for value in spaced]

@@ -21,7 +21,7 @@ from iclab.library import paper_from
 from iclab.runs.cluster import Here, require_same
 from iclab.runs.jobs import Job, computed
 from iclab.runs.judging import Judge
-from iclab.runs.options import override
+from iclab.runs.options import override, texts
 from iclab.runs.sweep_target import settings_of
 from iclab.settings import names_of, replaced, value_of
 from iclab.specification import READING, Point
@@ -65,11 +65,6 @@ def fewer_prompts(settings: Any) -> dict[str, str]:
     """Changes that leave a point no more prompts than it needs."""
     counts = {name: value_of(settings, name) for name in names_of(settings) if name.endswith("prompts")}
     return {name: str(PROMPTS) for name, count in counts.items() if count > PROMPTS}
-
-
-def texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Values of settings as written on the command line."""
-    return {name: str(value) for name, value in values.items()}
 
 
 def narrowed(

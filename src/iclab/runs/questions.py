@@ -11,8 +11,8 @@ from rich.console import Console
 from iclab.authoring.paper import Paper
 from iclab.errors import InputError, nearest, require
 from iclab.library import library, select
-from iclab.runs.options import check_names, override
-from iclab.runs.points import fewer_prompts, texts
+from iclab.runs.options import check_names, override, texts
+from iclab.runs.points import fewer_prompts
 from iclab.runs.relevance import Dependence, affordable, asked_of, dependence, limit_here
 from iclab.runs.sweep_target import settings_of
 from iclab.settings import value_of

@@ -13,8 +13,7 @@ from iclab.authoring.paper import Paper
 from iclab.engine import EndedError, EvaluationRequest, Report, TrainingRequest, silent
 from iclab.experiments import Lab
 from iclab.planning import PlanningEngine, zeros_of_evaluation, zeros_of_training
-from iclab.runs.options import override
-from iclab.runs.points import texts
+from iclab.runs.options import override, texts
 from iclab.statements import Reading, Statement
 
 MOST_OPERATIONS = {"cpu": 2e11, "gpu": 1e12}  # per experiment and point; no limit on other devices

@@ -37,6 +37,7 @@ from iclab.runs.limits import refuse_too_large
 from iclab.runs.manifest import MANIFEST, read_manifest, source_digest
 from iclab.runs.opened import CLAIMS, Run
 from iclab.runs.options import check_names, check_profile, override, seed_count
+from iclab.runs.options import texts as as_texts
 from iclab.runs.progress import resumable
 from iclab.runs.reuse import take_over
 from iclab.runs.robust_results import beside, open_robust
@@ -188,10 +189,7 @@ def _jobs(
         for name, reading in {"": None, **variants(own)}.items():
             behind = f"@{name}" if name else ""
             wanted = tuple(experiment for experiment in paper.experiments if f"{experiment}{behind}" in needs)
-            changes = {
-                **like.changes,
-                **{key: str(value) for key, value in (reading.changes if reading else {}).items()},
-            }
+            changes = {**like.changes, **(as_texts(reading.changes) if reading else {})}
             control = paper.unit == "seed"
             if wanted:
                 saved = like.save_models and not name  # only at the paper's own settings

@@ -11,12 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from iclab.ensemble import unstack
 from iclab.errors import InputError, require
 from iclab.experiments import Trained
 from iclab.runs.checkpoints import Folder, KeptTraining
@@ -93,8 +90,7 @@ class Sweep:
             )
             setting = settings[0]
         require(setting in settings, f"setting is {setting!r}; this training has {', '.join(settings)}.")
-        index = settings.index(setting) * len(trained.seeds) + trained.seeds.index(seed)
-        return jax.tree.map(jnp.asarray, unstack(trained.models, index))
+        return trained.model(seed, setting)
 
     def trained(self, training: str | None = None, **point: Any) -> Trained:
         """The whole training of one point: models of all its settings and seeds, recipes, history."""

@@ -225,8 +225,9 @@ def placements(lab: Lab) -> xr.Dataset:
     s: Settings = lab.settings
     dims = {"rule": RULES, "magnitude": s.magnitudes, "placement": PLACEMENTS}
     fixed: dict[str, Any] = {"fraction": s.placement_fraction, "exact": True, "stackable": True}
-    stacks = STACKS.values()
-    found = [tested(lab, train_stack(lab, name), "placements", dims, s.trend_prompts, **fixed) for name in stacks]
+    found = [
+        tested(lab, train_stack(lab, name), "placements", dims, s.trend_prompts, **fixed) for name in STACKS.values()
+    ]
     joined: xr.Dataset = xr.concat(found, "setting")
     return joined.assign(accuracy=1.0 - joined["error"])
 

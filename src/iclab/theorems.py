@@ -169,7 +169,7 @@ def rate(
     """constant · factor(symbols) · Π symbol^power; the exponents shown are those used."""
     powers = dict(powers or {})
 
-    def law(at: Any) -> float:
+    def value_at(at: Any) -> float:
         value = constant * factor(at)
         for key, power in powers.items():
             base = float(getattr(at, key))
@@ -179,17 +179,24 @@ def rate(
             value *= base**power
         return float(value)
 
-    return Rate(name, formula, law(symbols), powers, _local(law, symbols), note)
+    return Rate(name, formula, value_at(symbols), powers, _local(value_at, symbols), note)
 
 
-def _local(law: Callable[[Any], float], symbols: Any) -> dict[str, float]:
-    """Logarithmic derivatives of the law in every field that it depends on, by central differences."""
+def law(
+    name: str, formula: str, factor: Callable[[Any], float] = lambda symbols: 1.0, note: str = "", **powers: float
+) -> Callable[..., Rate]:
+    """A rate as a function of the symbols and of the hidden constant, for conditions and theorems that share it."""
+    return lambda symbols, constant=1.0: rate(name, formula, symbols, powers, factor, constant, note)
+
+
+def _local(f: Callable[[Any], float], symbols: Any) -> dict[str, float]:
+    """Logarithmic derivatives of f in every field that it depends on, by central differences."""
     slopes = {}
     for field in dataclasses.fields(symbols):
         value = getattr(symbols, field.name)
         if isinstance(value, bool) or value == 0:
             continue
-        changed = [law(dataclasses.replace(symbols, **{field.name: value * math.exp(sign * STEP)})) for sign in (-1, 1)]
+        changed = [f(dataclasses.replace(symbols, **{field.name: value * math.exp(sign * STEP)})) for sign in (-1, 1)]
         if all(0 < part < math.inf for part in changed):
             slope = math.log(changed[1] / changed[0]) / (2 * STEP)
             if abs(slope) > 1e-6:

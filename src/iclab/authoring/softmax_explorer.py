@@ -12,6 +12,10 @@ from iclab.authoring.exploration import MEAN, Ablation, Exploration, Panel, arra
 from iclab.models.softmax_transformer import SoftmaxTransformer
 from iclab.prompts import Prompt
 
+ABOUT = (
+    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the "
+    "label it pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
+)
 POOLED, ANSWER = "pooled label", "answer F"
 REMOVED = {
     "blind": "the head's attention",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -18,6 +19,16 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence, each once.
+
+    >>> listed(["Theorem 1", "Theorem 1", "Figure 2", "Lemma 3"])
+    'Theorem 1, Figure 2 and Lemma 3'
+    """
+    words = list(dict.fromkeys(words))
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 YEAR = 365.25 * 86400

@@ -15,6 +15,7 @@ from typing import Any
 from iclab.authoring.gpt2 import GPT2Training
 from iclab.authoring.paper import Paper
 from iclab.report.evidence import Evidence, evidence
+from iclab.report.formats import listed
 from iclab.report.testimony import (
     FAILS,
     Record,
@@ -22,7 +23,6 @@ from iclab.report.testimony import (
     begun,
     full_name,
     in_reading,
-    listed,
     named,
     numbers,
     shortened,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from iclab.report.formats import listed
 from iclab.tallies import Answer
 
 Entry = Mapping[str, Any]
@@ -186,9 +187,9 @@ def names(sources: Sequence[str], among: Sequence[str]) -> str:
     for kind, labels in kinds.items():
         shown = [_panels(label, panels, f"{kind} {label}", among) for label, panels in labels.items()]
         told.append(
-            f"{PLURALS.get(kind, f'{kind}s') if len(shown) > 1 or ' and (' in shown[0] else kind} {_listed(shown)}"
+            f"{PLURALS.get(kind, f'{kind}s') if len(shown) > 1 or ' and (' in shown[0] else kind} {listed(shown)}"
         )
-    return _listed(told).strip()
+    return listed(told).strip()
 
 
 def _panels(label: str, panels: Sequence[str], name: str, among: Sequence[str]) -> str:
@@ -202,7 +203,3 @@ def _panels(label: str, panels: Sequence[str], name: str, among: Sequence[str]) 
     if len(letters) > 2 and "".join(letters).upper() in "ABCDEFGHIJKLMNOPQRSTUVWXYZ":
         return f"{label}({letters[0]})–({letters[-1]})"
     return f"{label}({letters[0]})" + "".join(f" and ({letter})" for letter in letters[1:])
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

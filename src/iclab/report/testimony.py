@@ -66,12 +66,6 @@ def named(reading: Record) -> str:
     return str(reading["name"]) or "the statement as it stands"
 
 
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence, each once."""
-    words = list(dict.fromkeys(words))
-    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def shortened(text: str) -> str:
     """The text, cut to fit a cell."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rsplit(' ', 1)[0].rstrip(';,:')} …"

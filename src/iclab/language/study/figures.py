@@ -164,14 +164,19 @@ def one_place(results: Results, s: Settings) -> Figure:
     return figure
 
 
+def _bars(axis: Axes, bars: Mapping[str, xr.DataArray], **ticks: Any) -> None:
+    """Means over prompts with their intervals, beside each other."""
+    for number, part in enumerate(bars.values()):
+        mean, low, high = (float(value) for value in band(part, UNIT, "prompt"))
+        axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
+    axis.set_xticks(range(len(bars)), list(bars), **ticks)
+
+
 def _texts(axis: Axes, results: Results, text: str) -> None:
     own = results["one-place"].sel(text=text)
-    bars = {"as it is": own["plain_rank"]}
-    bars |= {name: own["answer_rank"].sel(vector=name) for name in own["vector"].values}
-    for number, part in enumerate(bars.values()):
-        mean, low, high = (float(value) for value in band(together(reciprocal(part)), UNIT, "prompt"))
-        axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
-    axis.set_xticks(range(len(bars)), list(bars), fontsize=7, rotation=20)
+    ranks = {"as it is": own["plain_rank"]}
+    ranks |= {name: own["answer_rank"].sel(vector=name) for name in own["vector"].values}
+    _bars(axis, {name: together(reciprocal(rank)) for name, rank in ranks.items()}, fontsize=7, rotation=20)
     axis.set_ylabel("reciprocal rank of the answer")
 
 
@@ -219,10 +224,7 @@ def _placed(axis: Axes, results: Results, task: str) -> None:
     own = results["outliers"].sel(task=task)
     bars = {"no outliers": own["right"].sel(rule="flip", fraction=0.0)}
     bars |= {where: own["placed"].sel(placement=where) for where in PLACEMENTS} | {"unmarked": own["unmarked"]}
-    for number, part in enumerate(bars.values()):
-        mean, low, high = (float(value) for value in band(part, UNIT, "prompt"))
-        axis.bar(number, mean, 0.7, color=COLOURS[number], yerr=[[mean - low], [high - mean]], error_kw={"lw": 0.8})
-    axis.set_xticks(range(len(bars)), list(bars), fontsize=8)
+    _bars(axis, bars, fontsize=8)
     threshold(axis, 0.5, "chance")
     axis.set_ylabel("accuracy")
     axis.set_ylim(0, 1.02)

@@ -22,12 +22,11 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from iclab.theorems import Rate, SymbolsBase, Theorem, at_least, at_most, below, rate, require_above, symbol
+from iclab.theorems import Rate, SymbolsBase, Theorem, at_least, at_most, below, law, rate, require_above, symbol
 from iclab.theorems import require_open_fraction as require_fraction
 
 PAPER = "chain-of-thought"
 Law = Callable[..., Rate]
-Factor = Callable[["Symbols"], float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,24 +67,15 @@ def _all_stages(s: Symbols) -> float:
     return k**3 / a * _first(s) + s.patterns * k * (1 / a + 1 / s.error)
 
 
-def _rate(name: str, formula: str, factor: Factor = lambda s: 1.0, note: str = "", **powers: float) -> Law:
-    """A rate as a function of the symbols and of the hidden constant."""
-
-    def law(s: Symbols, constant: float = 1.0) -> Rate:
-        return rate(name, formula, s, powers, factor, constant, note)
-
-    return law
-
-
-iterations = _rate("iterations", "T = Ω(η⁻¹ α⁻¹ K³ log(K/ε) + η⁻¹ M K (α⁻¹ + ε⁻¹))", _all_stages, step_size=-1)
-first_stage = _rate("first stage", "η⁻¹ α⁻¹ K³ log(K/ε)", _first, step_size=-1, matching_fraction=-1, reasoning_steps=3)
+iterations = law("iterations", "T = Ω(η⁻¹ α⁻¹ K³ log(K/ε) + η⁻¹ M K (α⁻¹ + ε⁻¹))", _all_stages, step_size=-1)
+first_stage = law("first stage", "η⁻¹ α⁻¹ K³ log(K/ε)", _first, step_size=-1, matching_fraction=-1, reasoning_steps=3)
 LEMMAS = ("first stage (34)", "T_1 = η⁻¹ α⁻² K³ log(K/ε)", _first, "Lemmas F.5 to F.7")
-first_stage_of_lemmas = _rate(*LEMMAS, step_size=-1, matching_fraction=-2, reasoning_steps=3)
-second_stage = _rate(
+first_stage_of_lemmas = law(*LEMMAS, step_size=-1, matching_fraction=-2, reasoning_steps=3)
+second_stage = law(
     "second stage", "T_2 = η⁻¹ M K α⁻¹", step_size=-1, patterns=1, reasoning_steps=1, matching_fraction=-1
 )
-last_stage = _rate("last stage", "T_3 = η⁻¹ M K ε⁻¹", step_size=-1, patterns=1, reasoning_steps=1, error=-1)
-train_length = _rate("training length", "l_tr = Ω(α⁻¹)", matching_fraction=-1)
+last_stage = law("last stage", "T_3 = η⁻¹ M K ε⁻¹", step_size=-1, patterns=1, reasoning_steps=1, error=-1)
+train_length = law("training length", "l_tr = Ω(α⁻¹)", matching_fraction=-1)
 
 
 def _examples(who: str, tau: str, rho: str) -> tuple[Law, Law]:
@@ -93,11 +83,11 @@ def _examples(who: str, tau: str, rho: str) -> tuple[Law, Law]:
     letter, name = ("_o" if who == "ICL" else ""), f"examples for {who}"
     stated, rival = f"l_ts = Ω((α' τ{letter} ρ{letter})⁻² log M)", f"(ρ{letter}² α' τ{letter})⁻¹ log M"
 
-    def law(words: str, formula: str, power: float, note: str = "") -> Law:
+    def needed(words: str, formula: str, power: float, note: str = "") -> Law:
         powers = {"test_matching_fraction": power, tau: power, rho: -2.0}
-        return _rate(words, formula, lambda s: math.log(s.patterns), note, **powers)
+        return law(words, formula, lambda s: math.log(s.patterns), note, **powers)
 
-    return law(name, stated, -2.0), law(f"{name}, rival", rival, -1.0, NOTES[who])
+    return needed(name, stated, -2.0), needed(f"{name}, rival", rival, -1.0, NOTES[who])
 
 
 NOTES = {"CoT": "the smaller part of (63), by Chernoff's bound", "ICL": "the smaller part of (83), and what (82) gives"}

@@ -90,17 +90,17 @@ def generalisation(lab: Lab) -> xr.Dataset:
     return lab.evaluate(standard(lab), "generalisation", errors(hinge), place, domains, s.prompts).isel(setting=0)
 
 
-def approach(lab: Lab) -> xr.Dataset:
-    """A longer training, its attention recorded at geometric steps."""
-    s: Settings = lab.settings
-    long, steps = {"long": dataclasses.replace(recipe(s), watched=())}, geometric(4 * s.rate_steps, ratio=1.15)
-    found = lab.train("approach", long, steps, (attend,), at_most=s.most_seeds).history.isel(setting=0)
-    return labelled(found, attention_other="attention on other patterns", step="T")
-
-
 def alone(s: Settings) -> Recipe:
     """The training of these settings, unwatched."""
     return dataclasses.replace(recipe(s), watched=())
+
+
+def approach(lab: Lab) -> xr.Dataset:
+    """A longer training, its attention recorded at geometric steps."""
+    s: Settings = lab.settings
+    steps = geometric(4 * s.rate_steps, ratio=1.15)
+    found = lab.train("approach", {"long": alone(s)}, steps, (attend,), at_most=s.most_seeds).history.isel(setting=0)
+    return labelled(found, attention_other="attention on other patterns", step="T")
 
 
 def narrow(s: Settings) -> Recipe:
@@ -113,9 +113,8 @@ def timed(law: Law, made: Callable[[Settings], Recipe] = alone, longer: int = 1,
 
     def run(lab: Lab) -> xr.Dataset:
         s: Settings = lab.settings
-        changes: dict[float, dict[str, Any]] = {value: {law.setting: value} for value in law.values}
-        at = {value: dataclasses.replace(s, **change) for value, change in changes.items()}
-        recipes = {f"{value:g}": made(own) for value, own in at.items()}
+        changed: dict[str, Any] = {f"{value:g}": {law.setting: value} for value in law.values}
+        recipes = {name: made(dataclasses.replace(s, **change)) for name, change in changed.items()}
         steps = geometric(longer * s.rate_steps)
         most = min(s.few_seeds, s.most_seeds) if few else s.most_seeds
         found = lab.train(law.experiment, recipes, steps, at_most=most)

@@ -12,11 +12,6 @@ from iclab.experiments import Lab, Recipe
 from iclab.papers.feature_selection.settings import Settings, recipe, world
 
 WATCH = watching(looking.look)
-ABOUT = (
-    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that "
-    "the label it "
-    "pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
-)
 
 
 def explorer(lab: Lab) -> xr.Dataset:
@@ -31,4 +26,4 @@ def _recipe(s: Settings) -> Recipe:
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:
     """What the page shows."""
-    return looking.explore(history, ABOUT, ("prompts", ("in domain", "out of domain")))
+    return looking.explore(history, looking.ABOUT, ("prompts", ("in domain", "out of domain")))

@@ -22,13 +22,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from iclab.errors import require
 from iclab.theorems import (
     Condition,
-    Rate,
     SymbolsBase,
     Theorem,
     above,
@@ -36,7 +35,7 @@ from iclab.theorems import (
     at_most,
     below,
     inverse,
-    rate,
+    law,
     require_above,
     require_open_fraction,
     symbol,
@@ -111,22 +110,15 @@ def _borne(s: Symbols) -> float:
     return min(1.0, s.outlier_fraction * s.train_length / s.test_length)
 
 
-def law(
-    name: str, formula: str, factor: Callable[[Symbols], float] = lambda s: 1.0, note: str = "", **powers: float
-) -> Callable[..., Rate]:
-    """A rate as a function of the symbols and of the hidden constant."""
-    return lambda s, constant=1.0: rate(name, formula, s, powers, factor, constant, note)
-
-
 GROWTH: dict[str, Any] = {"clean_fraction": -1, "pattern_strength": -2, "relevant_patterns": 1}
 mamba_iterations = law("iterations", "T_M = Θ(η⁻¹ (1-p_a)⁻¹ β⁻² M1)", mamba_step_size=-1, **GROWTH)  # (9)
-linear_iterations = law(
+linear_iterations = law(  # (15)
     "iterations", "T_T = Θ(η⁻¹ (1-p_a)⁻¹ β⁻² l_tr⁻¹ M1)", linear_step_size=-1, train_length=-1, **GROWTH
-)  # (15)
+)
 mamba_train_length = law("training length", "l_tr = Ω((1-p_a)⁻¹ log M1)", _log, clean_fraction=-1)  # (8), from below
-linear_train_length = law(
+linear_train_length = law(  # (14)
     "training length", "l_tr = Ω((1-p_a)⁻² p_a log M1)", _log, clean_fraction=-2, outlier_fraction=1
-)  # (14)
+)
 mamba_test_length = law("test length", "l_ts = Ω((1-α)⁻¹ log M1)", _log, test_clean_fraction=-1)  # (12), from below
 linear_test_length = law(  # (17), the part that grows without bound at α = 1/2
     "test length, majority", "l_ts = Ω((1/2-α)⁻² α log M1)", _log, majority_margin=-2, test_outlier_fraction=1

@@ -12,10 +12,6 @@ from iclab.experiments import Lab
 from iclab.papers.nonlinear_icl.settings import OWN, Settings, recipe
 
 WATCH = watching(looking.look)
-ABOUT = (
-    "The model answers by looking up: attention moves onto the examples that share the query's pattern, so that the "
-    "label it pools, Σ attn y, becomes the right one, and the MLP turns it into the answer F."
-)
 
 
 def explorer(lab: Lab) -> xr.Dataset:
@@ -26,4 +22,4 @@ def explorer(lab: Lab) -> xr.Dataset:
 
 def explore(history: xr.Dataset, settings: Settings) -> Exploration:
     """What the page shows."""
-    return looking.explore(history, ABOUT, ("prompts", ("in domain", "out of domain")))
+    return looking.explore(history, looking.ABOUT, ("prompts", ("in domain", "out of domain")))

@@ -9,6 +9,7 @@ cannot know single tasks, but for T < d it can know the space that they span.
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +80,11 @@ def experiment(lab):
     """Train on 1 to 64 tasks, test on the same tasks and on new ones."""
     s, train = lab.settings, Training(lab.settings.step_size, batch=64, optimiser="adam")
     model = LinearTransformerSettings(mean=True)
-    recipes = {str(count): lambda seed, c=count: Recipe(world(seed, c, False), model, train) for count in TASKS}
+
+    def recipe(count, seed):
+        return Recipe(world(seed, count, False), model, train)
+
+    recipes = {str(count): functools.partial(recipe, count) for count in TASKS}
     trained = lab.train("main", recipes, s.steps, loss=regression)
     where = lambda setting, seed, domain: world(seed, int(setting), domain == "new")  # noqa: E731
     found = lab.evaluate(trained, "test", errors(regression), where, {"domain": ("seen", "new")}, s.prompts)

@@ -95,7 +95,7 @@ def test_prompts_are_numbered_on_from_batch_to_batch():
     first, second = (ensemble.unstack(train(ensemble.stack([member]), hinge, [n])[0].model, 0) for n in (1, 2))
     key = jax.random.fold_in(jax.random.fold_in(member.key, training.DATA), 1)
     for start, same in ((31, True), (0, False)):
-        gradient = jax.grad(lambda m, n=start: batch_loss(m, member.world, key, 31, n))(first)
+        gradient = jax.grad(batch_loss)(first, member.world, key, 31, start)
         expected = [before - slope for before, slope in zip(leaves(first), leaves(gradient), strict=True)]
         found = all(np.allclose(now, want, atol=1e-6) for now, want in zip(leaves(second), expected, strict=True))
         assert found is same

@@ -125,7 +125,7 @@ class Trial:
                 label, value = values[self.chosen % len(values)]
                 self.chosen += 1
                 self.what = f"{kind}: {name}: {'/'.join(map(str, path))[:80]} is {label}"
-                self.one(kind, whole, lambda folder, at=path, new=value: write(folder, changed(tree, at, new)))
+                self.one(kind, whole, lambda folder, other: write(folder, changed(tree, *other)), (path, value))
 
     def executing(self):
         """Texts that are code, at all places that carry code."""
@@ -134,14 +134,14 @@ class Trial:
             manifest = json.loads((self.whole[kind] / "manifest.json").read_text())
             manifest["plan"] |= {change: {"shortest": text} if change == "texts" else text}
             self.what = f"{kind}: the text of its file is a canary"
-            self.one(kind, self.whole[kind], lambda folder, found=manifest: sealed(folder, found))
+            self.one(kind, self.whole[kind], sealed, manifest)
 
-    def one(self, kind, whole, change):
+    def one(self, kind, whole, change, to):
         folder = self.folder / "hostile"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(whole, folder)
         try:
-            change(folder)
+            change(folder, to)
         except (ValueError, UnicodeEncodeError, RecursionError):  # nothing that JSON can say
             return
         self.category.tried += 1

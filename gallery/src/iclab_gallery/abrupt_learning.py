@@ -17,6 +17,7 @@ full text: beyond its parameters N, K, L, B, ε, all sizes are ours, and labels 
 """
 
 import dataclasses
+import functools
 
 import equinox as eqx
 import jax
@@ -191,7 +192,7 @@ def observe(model, member, key):
 def training(lab):
     """Every variant of the data."""
     s = lab.settings
-    recipes = {name: lambda seed, v=name: recipe(s, v, seed) for name in VARIANTS}
+    recipes = {name: functools.partial(recipe, s, name) for name in VARIANTS}
     record_at = sorted({round(s.steps * share) for share in np.linspace(0, 1, s.records + 1) ** 1.5})
     found = lab.train("main", recipes, record_at, (observe,), ic.cross_entropy).history.rename(setting="data")
     best = xr.DataArray([optimum(s, seed) for seed in lab.seeds], dims="seed")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,18 +35,18 @@ class Patch:
 
         own = self.places[rows]
         require(own.min() >= 0 and own.max() <= model.depth, f"a place must lie between 0 and {model.depth}.")
+
+        def change(which: Any, values: Any, module: Any, inputs: Any, output: Any) -> Any:
+            state = stream(output).clone()
+            at = last[which]
+            state[which, at] = values if self.replace else state[which, at] + values
+            return (state, *output[1:]) if isinstance(output, tuple) else state
+
         handles = []
         for place in np.unique(own):
             which = torch.as_tensor(np.flatnonzero(own == place))
             values = torch.as_tensor(self.vectors[rows[which.numpy()]], dtype=torch.float32)
-
-            def change(module: Any, inputs: Any, output: Any, which: Any = which, values: Any = values) -> Any:
-                state = stream(output).clone()
-                at = last[which]
-                state[which, at] = values if self.replace else state[which, at] + values
-                return (state, *output[1:]) if isinstance(output, tuple) else state
-
-            handles.append(model.places[place].register_forward_hook(change))
+            handles.append(model.places[place].register_forward_hook(functools.partial(change, which, values)))
         return handles
 
 
@@ -62,18 +63,17 @@ class Updated:
         """One hook after each MLP that one of these rows names."""
         import torch
 
+        def change(which: Any, values: Any, module: Any, inputs: Any, output: Any) -> Any:
+            output = output.clone()
+            output[which, last[which]] = values
+            return output
+
         handles = []
         for number, neurons in enumerate(mlps(model)):
             own = np.flatnonzero(self.blocks[rows, number])
             which, values = torch.as_tensor(own), torch.as_tensor(self.vectors[rows[own]], dtype=torch.float32)
-
-            def change(module: Any, inputs: Any, output: Any, which: Any = which, values: Any = values) -> Any:
-                output = output.clone()
-                output[which, last[which]] = values
-                return output
-
             if len(own):
-                handles.append(neurons.outgoing.register_forward_hook(change))
+                handles.append(neurons.outgoing.register_forward_hook(functools.partial(change, which, values)))
         return handles
 
 
@@ -87,15 +87,14 @@ class Pruned:
         """One hook before each block's map out of the MLP."""
         import torch
 
-        handles = []
-        for neurons, kept in zip(mlps(model), self.kept, strict=True):
-            factor = torch.as_tensor(kept, dtype=torch.float32)
-            handles.append(
-                neurons.outgoing.register_forward_pre_hook(
-                    lambda module, inputs, f=factor: (inputs[0] * f, *inputs[1:])
-                )
-            )
-        return handles
+        def scale(factor: Any, module: Any, inputs: Any) -> Any:
+            return inputs[0] * factor, *inputs[1:]
+
+        factors = [torch.as_tensor(kept, dtype=torch.float32) for kept in self.kept]
+        return [
+            neurons.outgoing.register_forward_pre_hook(functools.partial(scale, factor))
+            for neurons, factor in zip(mlps(model), factors, strict=True)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,13 +157,13 @@ def activity(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> np.ndarr
     @dataclasses.dataclass(frozen=True)
     class Watch:
         def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
-            def keep(number: int, inputs: Any) -> None:
+            def keep(number: int, module: Any, inputs: Any) -> None:
                 states = inputs[0]
                 for index in range(len(rows)):  # padding does not count
                     sums[number] = sums[number] + states[index, : int(last[index]) + 1].abs().sum(0).numpy()
 
             return [
-                neurons.outgoing.register_forward_pre_hook(lambda module, inputs, n=number: keep(n, inputs))
+                neurons.outgoing.register_forward_pre_hook(functools.partial(keep, number))
                 for number, neurons in enumerate(found)
             ]
 
@@ -182,12 +181,12 @@ def updates(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> tuple[np.
     @dataclasses.dataclass(frozen=True)
     class Watch:
         def attach(self, model: LanguageModel, rows: np.ndarray, last: Any) -> list[Any]:
-            def keep(place: int, output: Any) -> None:
+            def keep(place: int, module: Any, inputs: Any, output: Any) -> None:
                 added[rows, place] = output[np.arange(len(rows)), last].numpy()
 
             return [
-                neurons.outgoing.register_forward_hook(lambda module, inputs, output, p=number + 1: keep(p, output))
-                for number, neurons in enumerate(found)
+                neurons.outgoing.register_forward_hook(functools.partial(keep, place))
+                for place, neurons in enumerate(found, start=1)
             ]
 
     return model.states(prompts, edit=Watch()), added

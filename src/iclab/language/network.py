@@ -160,16 +160,14 @@ class LanguageModel:
         import torch
 
         found = np.zeros((len(prompts), self.depth + 1, self.width), np.float32)
+
+        def keep(rows: Any, last: Any, number: int, module: Any, inputs: Any, output: Any) -> None:
+            found[rows, number] = stream(output)[torch.arange(len(rows)), last].numpy()
+
         for rows, ids, last in self._batches(prompts):
             handles = edit.attach(self, rows, last) if edit else []
             for number, place in enumerate(self.places):
-
-                def keep(
-                    module: Any, inputs: Any, output: Any, number: int = number, rows: Any = rows, last: Any = last
-                ) -> None:
-                    found[rows, number] = stream(output)[torch.arange(len(rows)), last].numpy()
-
-                handles.append(place.register_forward_hook(keep))
+                handles.append(place.register_forward_hook(functools.partial(keep, rows, last, number)))
             try:
                 with torch.inference_mode():
                     self.core(input_ids=ids, use_cache=False)

@@ -90,13 +90,13 @@ def recorded(lab: Lab, axes: Found, variables: Mapping[str, str], compute: Calla
     compiled programs: a plan asks for its shape only.
     """
     found, arrays = functools.cache(compute), {}
+
+    def values(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        return np.asarray(found().get(name, np.full(shape, np.nan)), float)
+
     for name, dims in variables.items():
         shape = tuple(len(axes[dim]) for dim in dims.split())
-
-        def values(name: str = name, shape: tuple[int, ...] = shape) -> np.ndarray:
-            return np.asarray(found().get(name, np.full(shape, np.nan)), float)
-
-        arrays[name] = dims.split(), lab.outside(values, shape)
+        arrays[name] = dims.split(), lab.outside(functools.partial(values, name, shape), shape)
     return xr.Dataset(arrays, {name: list(labels) for name, labels in axes.items()})
 
 

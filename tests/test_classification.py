@@ -24,9 +24,8 @@ def prompts():
 
 def test_context_patterns_follow_the_categorical_distribution(prompts):
     counts = np.bincount(np.asarray(prompts.pattern[:, :-1]).ravel(), minlength=4)
-    expected = counts.sum() * np.array(
-        [0.1, 0.4, 0.1, 0.4]
-    )  # α = 0.8: 0.4 each for patterns 1 and 3, 0.1 for the others
+    shares = np.array([0.1, 0.4, 0.1, 0.4])  # α = 0.8: 0.4 each for patterns 1 and 3, 0.1 for the others
+    expected = counts.sum() * shares
     assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
 
 

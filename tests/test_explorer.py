@@ -55,9 +55,8 @@ def test_outliers_are_switched_on_in_the_same_prompts(run):
     marked = on["outlier"].values > 0
     assert not off["outlier"].any() and 0 < marked.mean() < 1
     np.testing.assert_array_equal(off["same"], on["same"])
-    np.testing.assert_array_equal(
-        np.where(marked, -off["shown"], off["shown"]), on["shown"]
-    )  # their labels are flipped
+    flipped = np.where(marked, -off["shown"], off["shown"])
+    np.testing.assert_array_equal(flipped, on["shown"])
     clean = ~marked
     np.testing.assert_allclose(off["score"].values[clean], on["score"].values[clean], rtol=1e-5)
     shown = PAPERS["mamba-outliers"].explore(history(run, "mamba-outliers"), PAPERS["mamba-outliers"].settings["smoke"])

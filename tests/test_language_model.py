@@ -142,9 +142,7 @@ def test_a_mamba_runs_the_outliers_and_is_not_asked_about_attention(tmp_path):
         name: run.results[f"language-model/{name}"]
         for name in ("outliers", "attention", "pruning", "task-vectors", "one-place")
     }
-    asked = [
-        one for one in PAPER.statements(PAPER.settings["quick"]) if set(one.needs()) <= set(results)
-    ]  # with answers
+    asked = [one for one in PAPER.statements(PAPER.settings["quick"]) if set(one.needs()) <= set(results)]
     words = {one.name: judge(one, results)["words"] for one in asked}
     for name in ("attention", "pruning", "fig1-mlp"):
         assert "no prompt has a number" in words[name] and "[" not in words[name]

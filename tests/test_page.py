@@ -438,9 +438,8 @@ def test_the_explorer_follows_its_slider_switch_and_stage(page):
     assert "step 0 of" in slider.get_attribute("aria-valuetext")
     explorer.locator("[data-what=switch][value='1']").check(force=True)
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"at\":1']")
-    assert (
-        bars() != start and len({bar.rsplit("var", 1)[-1] for bar in bars()}) == 3
-    )  # outliers have a colour of their own
+    colours = {bar.rsplit("var", 1)[-1] for bar in bars()}
+    assert bars() != start and len(colours) == 3  # outliers have a colour of their own
     explorer.locator("[data-what=member]").select_option("2")
     page.wait_for_selector(".explorer[data-paper=mamba-outliers][data-shown*='\"member\":2']")
     opened(page, "chain-of-thought")

@@ -95,9 +95,8 @@ def test_valid_settings_train_without_nan(world, model, cases):
         states, records = trained([[part.build() for part in parts] for parts in setups], maker.loss)
         lost = training.diverged(states)
         for name, values in records.items():
-            values = (
-                values[:, 1:] if name.startswith("training_") else values
-            )  # no step was taken before the first record
+            # No step was taken before the first record.
+            values = values[:, 1:] if name.startswith("training_") else values
             lost |= ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         assert not lost.any(), setups[int(lost.argmax())]
         errors_made = records.get("error", np.zeros(1))  # a distance counts none

@@ -67,8 +67,7 @@ def orthogonal_patterns(
     require(
         wanted <= dimension,
         f"{relevant} relevant + {irrelevant} irrelevant + {outliers} outlier patterns need {wanted} orthogonal "
-        "directions, "
-        f"but the feature dimension is {dimension}.",
+        f"directions, but the feature dimension is {dimension}.",
     )
     basis = np.eye(dimension) if basis_seed is None else random_rotation(dimension, basis_seed)
     return Patterns(

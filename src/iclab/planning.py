@@ -29,9 +29,8 @@ from iclab.engine import (
 )
 from iclab.training import State
 
-EFFICIENCY = (
-    0.5  # of the machine's own matrix-product rate that trainings of small models reach; measured 0.4-0.8 on CPU
-)
+# Of the machine's own matrix-product rate, what trainings of small models reach; measured 0.4-0.8 on CPU.
+EFFICIENCY = 0.5
 
 
 @dataclasses.dataclass(frozen=True)

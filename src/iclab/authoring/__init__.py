@@ -41,8 +41,7 @@ __all__ = [
     "Expression", "Lab", "Law", "Lines", "Loss", "Member", "Padding", "Part", "Power", "Prompt", "Reading", "Recipe",
     "Results", "Scaling", "Statement", "Table", "Trained", "Training", "Unstated", "above", "apply", "below",
     "big_o", "cross_entropy", "curve", "dots", "errors", "expect", "expect_in", "first_below", "geometric", "gridded",
-    "hinge",
-    "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
+    "hinge", "identical", "labelled", "larger", "law_table", "log_slope", "make_prompt", "measured", "omega", "panels",
     "picture", "regression", "require", "require_fraction", "require_positive", "require_settings", "required",
     "smaller", "squared", "static", "suffices", "swept", "threshold", "trend", "within",
 ]  # fmt: skip

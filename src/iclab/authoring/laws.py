@@ -41,7 +41,8 @@ class Law:
     `experiment` trains at the `values` of the `setting`, its results have them along `dim`; the criterion is applied to
     `variable` along `along`. `coordinate` turns a value into the base of the power (1 - p_a, say). `side` and
     `towards` say what the paper claims (see `Scaling`). The hidden constant is fitted on the values `on` and predicts
-    the others. `rivals` are other exponents, by their origin.
+    the others. `rivals` are other exponents, by their origin. `at` are labels to select in the results: one kind of
+    model, say.
     """
 
     experiment: str
@@ -60,9 +61,7 @@ class Law:
     what: str = "iterations"
     rivals: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coordinate: Callable[[np.ndarray], np.ndarray] | None = None
-    at: Mapping[str, Any] = dataclasses.field(
-        default_factory=dict
-    )  # labels to select in the results, for example one kind of model
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def over(self) -> str:
@@ -110,9 +109,8 @@ def passages(
     coordinate: Callable[[np.ndarray], np.ndarray] | None,
 ) -> xr.DataArray:
     """When curves meet a criterion, against the base of the power."""
-    curve = curve.isel(
-        {along: np.flatnonzero(curve[along].values > 0)}
-    )  # there is no training loss before the first step
+    begun = np.flatnonzero(curve[along].values > 0)  # there is no training loss before the first step
+    curve = curve.isel({along: begun})
     found = first_passage(curve, along, criterion)
     values = np.asarray(curve[dim].values, float)
     return found.assign_coords({dim: values if coordinate is None else coordinate(values)})

@@ -32,11 +32,8 @@ from iclab.statistics.fits import fit_exponent, fittable
 
 LABEL = "long_name"
 COMMON = {"error": "0-1 error", "hinge": "hinge loss", "step": "training step", "length": "context length"}
-MOST_COLUMNS, MOST_FLAT, TITLE = (
-    3,
-    4,
-    46,
-)  # of a default figure: panels per row, ticks side by side, characters of a title
+# Of a default figure: panels per row, ticks side by side, characters of a title.
+MOST_COLUMNS, MOST_FLAT, TITLE = 3, 4, 46
 MOST_TICKS = 6
 Data = Expression | Mapping[str, Expression]
 

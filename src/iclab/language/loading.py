@@ -157,10 +157,8 @@ def _quiet() -> Iterator[None]:
     chatter.disable_progress_bar()
     chatter.set_verbosity(logging.CRITICAL)
     try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):  # the GGUF reader has its own bar
+        # The GGUF reader has its own bar.
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

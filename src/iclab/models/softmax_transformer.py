@@ -57,9 +57,8 @@ class SoftmaxTransformer(eqx.Module):
         pooled = view.pool(attention)
         value = values @ pooled
         preactivation = (self.output_weights @ values) @ pooled
-        # ReLU(z) = (z + |z|)/2 (with slope 1/2 at 0 exactly) and a sum in place of a product: what the compiler fuses;
-        # a NaN
-        # stays one, unlike in a select.
+        # ReLU(z) = (z + |z|)/2 (with slope 1/2 at 0 exactly) and a sum in place of a product: what the compiler fuses.
+        # A NaN stays one, unlike in a select.
         output = jnp.sum(jax.lax.stop_gradient(self.readout) * 0.5 * (preactivation + jnp.abs(preactivation)))
         return output, SoftmaxTrace(attention[:-1], value, preactivation)
 

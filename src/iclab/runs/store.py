@@ -77,9 +77,8 @@ class Store:
                 }
                 self.write_json(MANIFEST, about | {"digest": digest_of(about)})
             self.manifest = read_manifest(directory)
-            if (
-                plan and "texts" in plan and self.manifest["plan"] != plan
-            ):  # the file states other things about the same results
+            # The file states other things about the same results.
+            if plan and "texts" in plan and self.manifest["plan"] != plan:
                 about = {name: value for name, value in self.manifest.items() if name != "digest"} | {"plan": plan}
                 self.write_json(MANIFEST, about | {"digest": digest_of(about)})
                 self.manifest = read_manifest(directory)

@@ -27,11 +27,8 @@ TRIGGER = "James Bond"
 RULES = ("flip", "target", "random")
 PLACEMENTS = ("farthest", "random", "closest")
 FRACTIONS = (0.0, 0.25, 0.5, 0.75)
-LEAST = {
-    "flip": 0.25,
-    "target": 0.5,
-    "random": 0.5,
-}  # a quarter of labels that are not flipped hardly differs from none
+# A quarter of labels that are not flipped hardly differs from none.
+LEAST = {"flip": 0.25, "target": 0.5, "random": 0.5}
 HALF = 0.5  # α of Table 2
 ORDERS = ("labels", "shuffled labels")
 

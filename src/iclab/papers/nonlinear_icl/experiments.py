@@ -36,12 +36,12 @@ DOMAINS = ("in", "out")
 OBSERVED_BATCHES = 2
 Grid = Mapping[str, Sequence[Any]]
 ORDERS = {"smallest first": pruning.SMALLEST, "random": pruning.RANDOM, "largest first": pruning.LARGEST}
-PRUNED = {
+PRUNED = {  # of Fig. 5B
     "no pruning": (pruning.SMALLEST, 0.0),
     "smallest 15 %": (pruning.SMALLEST, 0.15),
     "smallest 50 %": (pruning.SMALLEST, 0.5),
     "largest 50 %": (pruning.LARGEST, 0.5),
-}  # of Fig. 5B
+}
 
 
 def _look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:

@@ -25,14 +25,14 @@ from iclab.experiments import Recipe
 from iclab.losses import Loss, hinge, squared
 from iclab.papers import PAPERS
 from iclab.papers.chain_of_thought import gpt2 as chain_of_thought
-from iclab.papers.mamba_outliers import gpt2 as mamba_outliers
+from iclab.papers.mamba_outliers.experiments import gpt2 as outliers
 from iclab.papers.nonlinear_icl import gpt2 as nonlinear_icl
 from iclab.settings import replaced
 from iclab.training import Member, Observer, train
 
 TRAININGS: dict[str, tuple[Callable[..., Recipe], Loss, tuple[Observer, ...]]] = {
     "nonlinear-icl": (lambda s, seed: nonlinear_icl.recipe(s, "fixed"), hinge, (nonlinear_icl.observe,)),
-    "mamba-outliers": (lambda s, seed: mamba_outliers.recipe(s), hinge, ()),
+    "mamba-outliers": (lambda s, seed: outliers(s), hinge, ()),
     "chain-of-thought": (chain_of_thought.recipe, squared, (chain_of_thought.observe,)),
 }
 
@@ -83,8 +83,8 @@ def main() -> None:
         f"`benchmarks/gpt2.py` on {device}, JAX {jax.__version__}: 3 layers, 2 heads, width {arguments.width}, "
         f"{arguments.seeds} seeds at once.",
         "",
-        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss "
-        "| note |",
+        "| paper | gradients | steps | first call with compilation, s | training, s | model-steps/s | last loss | "
+        "note |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for paper in arguments.papers.split(","):
@@ -98,8 +98,7 @@ def main() -> None:
             rate = arguments.seeds * found.steps / found.training
             lines.append(
                 f"| {paper} | {'bfloat16' if half else 'float32'} | {whole} | {found.first:.1f} | {total:.1f} | "
-                f"{rate:,.0f} | "
-                f"{found.loss:.4f} | {note} |"
+                f"{rate:,.0f} | {found.loss:.4f} | {note} |"
             )
             print(lines[-1], flush=True)
     text = "\n".join(lines) + "\n"

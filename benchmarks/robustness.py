@@ -31,7 +31,8 @@ The share is that of the points at which a statement holds, with Wilson's 95 % i
 def record(directory: Path) -> None:
     """Put the statements of a curve among the recorded ones."""
     found = iclab.open_robust(directory)
-    identity, machine = read_manifest(directory)["identity"], read_manifest(directory).get("device", "")
+    manifest = read_manifest(directory)
+    identity, machine = manifest["identity"], ", ".join(manifest["devices"])
     made = {"profile": identity["profile"], "seeds": identity["seeds"], "device": machine}
     known = {one["id"]: one for one in json.loads(RECORD.read_text())["statements"]}
     for one in found.statements:

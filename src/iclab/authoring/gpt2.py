@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import xarray as xr
+
 from iclab.errors import require, require_positive
 from iclab.models.gpt2 import GPT2Settings
 from iclab.optimisation import Cosine, Training
@@ -70,3 +72,10 @@ class GPT2Training:
     def smoke(self) -> GPT2Training:
         """The sizes of the smoke profile: the code path, not the science."""
         return dataclasses.replace(self, depth=1, width=16, steps=20, prompts=250, trend_prompts=250)
+
+
+def best_head(mass: xr.DataArray, step: int) -> xr.DataArray:
+    """Attention mass at a record, in the layer and head that have most of it at the end of training."""
+    mass = mass.stack(place=("layer", "head"))
+    best = mass.isel(step=-1).fillna(0).argmax("place")
+    return mass.isel(step=step).isel(place=best)

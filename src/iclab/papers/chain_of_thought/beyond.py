@@ -16,8 +16,8 @@ from iclab.authoring import (
     measured,
     smaller,
 )
-from iclab.authoring.gpt2 import FEWER_SEEDS
-from iclab.papers.chain_of_thought.gpt2 import best_head, own_steps
+from iclab.authoring.gpt2 import FEWER_SEEDS, best_head
+from iclab.papers.chain_of_thought.gpt2 import own_steps
 from iclab.papers.chain_of_thought.laws import attention_by_error
 from iclab.papers.chain_of_thought.lemmas import NEW
 from iclab.papers.chain_of_thought.settings import Settings, symbols

@@ -7,6 +7,8 @@ Its positions are learned, so both are tested with as many examples as they were
 
 from __future__ import annotations
 
+import functools
+
 import xarray as xr
 from jaxtyping import Array, Key
 
@@ -29,15 +31,17 @@ def observe(model: GPT2, member: Member, key: Key[Array, ""]) -> dict[str, Array
     return expect(lambda asked, prompt: by_head(step_masses(asked, prompt)), model, member.watched[0], key, 2)
 
 
-def trained(lab: Lab) -> Trained:
+def recipe(s: Settings, seed: int) -> Recipe:
     """GPT-2 on the training prompts of the one-layer model, watched as that is."""
+    one, tokens = worlds.recipe(s, seed), s.reasoning_steps * (s.train_length + 1)
+    return Recipe(one.world, s.gpt2.model(tokens), s.gpt2.training(), one.watched, one.arrays)
+
+
+def trained(lab: Lab) -> Trained:
+    """The one training."""
     s: Settings = lab.settings
-
-    def recipe(seed: int) -> Recipe:
-        one, tokens = worlds.recipe(s, seed), s.reasoning_steps * (s.train_length + 1)
-        return Recipe(one.world, s.gpt2.model(tokens), s.gpt2.training(), one.watched, one.arrays)
-
-    return lab.train("gpt2", {"GPT-2": recipe}, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
+    recipes = {"GPT-2": functools.partial(recipe, s)}
+    return lab.train("gpt2", recipes, s.gpt2.record_at(), (observe,), squared, at_most=s.gpt2.seeds)
 
 
 def with_loss(lab: Lab, model: Trained, sizes: Settings | GPT2Training) -> xr.Dataset:
@@ -77,9 +81,3 @@ def steps(lab: Lab, one_layer: Trained) -> xr.Dataset:
 def own_steps(name: str) -> Expression:
     """What `steps` found of GPT-2, for its own seeds: the one-layer model may have more."""
     return measured("gpt2-steps", name).sel(model="GPT-2", seed=measured("gpt2-training", "seed"))
-
-
-def best_head(mass: xr.DataArray, step: int) -> xr.DataArray:
-    """Mass on columns of the same pattern and step, in the layer and head that have most of it at the end."""
-    by_place = mass.stack(place=("layer", "head"))
-    return by_place.isel(step=step).isel(place=by_place.isel(step=-1).fillna(0).argmax("place"))

@@ -19,6 +19,7 @@ from iclab.experiments import Recipe
 from iclab.models.chain_transformer import ChainTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.chain_of_thought import theory
+from iclab.theorems import shared
 from iclab.unstated import Between, Unstated
 from iclab.worlds.reasoning import Mode, Reasoning
 from iclab.worlds.transitions import for_outputs, for_steps, measure
@@ -188,7 +189,7 @@ def symbols(s: Settings) -> theory.Symbols:
     τ_o, ρ_o and Condition 1 are those of the product of the matrices in force.
     """
     found = measure(step_matrices(s))
-    own = {name: getattr(s, name) for name in theory.Symbols.letters() if hasattr(s, name)}
+    own = shared(theory.Symbols, s)
     own |= {name: float(getattr(found, name)) for name in ("output_probability", "output_primacy", "condition_1")}
     return theory.Symbols(**own, test_length=s.sufficient_test, error=theory.smallest_error(s.batch, s.patterns))
 

@@ -173,12 +173,17 @@ def phase(lab: Lab) -> xr.Dataset:
     return both(test)
 
 
+def gpt2(s: Settings) -> Recipe:
+    """GPT-2 on the 18 tasks."""
+    model = s.gpt2.model(max(s.train_length, s.test_length) + 1)
+    return Recipe(training_world(s, TASK_SETS[TASKS], s.outlier_fraction), model, s.gpt2.training())
+
+
 def gpt2_outliers(lab: Lab) -> xr.Dataset:
     """GPT-2, trained as the one-layer models: errors as in Fig. 1 and on training prompts, on all tasks and its 18."""
     s: Settings = lab.settings
-    shifts, model = TASK_SETS[TASKS], s.gpt2.model(max(s.train_length, s.test_length) + 1)
-    recipe = Recipe(training_world(s, shifts, s.outlier_fraction), model, s.gpt2.training())
-    trained = lab.train("gpt2", {TASKS: recipe}, s.gpt2.record_at(), at_most=s.gpt2.seeds)
+    shifts = TASK_SETS[TASKS]
+    trained = lab.train("gpt2", {TASKS: gpt2(s)}, s.gpt2.record_at(), at_most=s.gpt2.seeds)
 
     def place(setting: str, seed: int, tasks: str) -> object:
         return training_world(s, shifts, s.outlier_fraction, every_task=tasks == "all")

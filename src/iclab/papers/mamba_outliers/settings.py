@@ -26,6 +26,7 @@ from iclab.models.mamba import MambaSettings
 from iclab.optimisation import Training
 from iclab.papers.mamba_outliers import theory
 from iclab.patterns import Patterns, orthogonal_patterns
+from iclab.theorems import shared
 from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.outliers import LabelRule, Outliers
@@ -290,11 +291,8 @@ def symbols(s: Settings) -> theory.Symbols:
     ε is the smallest that the batch allows; the test outliers have α = 0.3, as in the figures of gates; L is their
     smallest sum of coefficients.
     """
-    shared = {field.name for field in dataclasses.fields(theory.Symbols)} & {
-        field.name for field in dataclasses.fields(s)
-    }
     return theory.Symbols(
-        **{name: getattr(s, name) for name in shared},
+        **shared(theory.Symbols, s),
         test_outlier_fraction=s.gate_fraction,
         mixture_sum=float(s.mixtures.sum(axis=1).min()),
         training_tasks=TASK_SETS[TASKS] * s.relevant_patterns,

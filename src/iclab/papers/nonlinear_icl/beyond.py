@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from iclab.authoring import SIGNED, UNIT, Part, Reading, Statement, apply, measured, trend
-from iclab.authoring.gpt2 import FEWER_SEEDS
+from iclab.authoring.gpt2 import FEWER_SEEDS, best_head
 from iclab.authoring.plugged import Role
 from iclab.kinds import above, below, big_o, larger, suffices
 from iclab.papers.nonlinear_icl.lemmas import statements as lemmas
 from iclab.papers.nonlinear_icl.panels import BY_DOMAIN, DEEP, SCOUTED
 from iclab.papers.nonlinear_icl.panels import statements as panels
-from iclab.papers.nonlinear_icl.quantities import best_head, long_enough
+from iclab.papers.nonlinear_icl.quantities import long_enough
 from iclab.papers.nonlinear_icl.settings import OWN, Settings
 from iclab.papers.nonlinear_icl.statements import KINDS, epsilon
 from iclab.papers.nonlinear_icl.statements import statements as theorems

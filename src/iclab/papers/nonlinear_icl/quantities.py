@@ -127,10 +127,3 @@ def long_enough(error: xr.DataArray, what: str, limit: float = 0.05) -> xr.DataA
     enough = [number for number, values in enumerate(worst) if float(values.mean("seed")) < limit]
     first = enough[0] if enough else len(MULTIPLES) - 1
     return worst[first] if what == "error" else xr.full_like(worst[first], MULTIPLES[first] if enough else np.nan)
-
-
-def best_head(mass: xr.DataArray, step: int) -> xr.DataArray:
-    """Mass on contexts with the query's pattern, in the layer and head that have most of it at the end of training."""
-    mass = mass.stack(place=("layer", "head"))
-    best = mass.isel(step=-1).fillna(0).argmax("place")
-    return mass.isel(step=step).isel(place=best)

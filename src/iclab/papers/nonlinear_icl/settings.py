@@ -25,6 +25,7 @@ from iclab.models.zoo import MECHANISMS
 from iclab.optimisation import Training
 from iclab.papers.nonlinear_icl import theory
 from iclab.patterns import Patterns, mix, orthogonal_patterns
+from iclab.theorems import shared
 from iclab.unstated import Between, Unstated
 from iclab.worlds.classification import Classification
 from iclab.worlds.tasks import all_tasks, cyclic_tasks, without
@@ -234,9 +235,8 @@ def recipe(s: Settings, fraction: float = 0.0, relevant: int = 0, tasks: np.ndar
 
 def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of, at these settings. ε is the smallest that the batch allows, S_1 that of Fig. 2."""
-    shared = {f.name for f in dataclasses.fields(Settings)} & {f.name for f in dataclasses.fields(theory.Symbols)}
     return theory.Symbols(
-        **{name: getattr(s, name) for name in shared},
+        **shared(theory.Symbols, s),
         training_tasks=s.task_shifts * s.relevant_patterns,
         mixture_sum=LARGEST_SUM,
         pruned_fraction=0.5,

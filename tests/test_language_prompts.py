@@ -151,7 +151,7 @@ def test_erroneous_steps_are_so_many_and_no_demonstration_has_the_querys_own_ste
                 assert all(line[2] != truth[line[0]][2] for line, out in zip(lines, wrong, strict=True) if out)
 
 
-def test_draws_do_not_repeat_and_refuse_what_they_must(one):
+def test_draws_do_not_repeat_and_leave_out_what_shares_the_querys_word():
     pool = words.examples("city-country-language")
     for number in range(10):
         shown = draw(np.random.default_rng(number), pool, 12, pool[number], distinct=1)

@@ -71,7 +71,7 @@ def test_statements_say_whom_they_are_asked_of_and_are_beyond_the_paper():
     assert set(asked) < default and not any(one.asked_of for one in select(["mamba-outliers"]))
 
 
-def test_every_statement_that_can_be_asked_can_be_measured(file):
+def test_every_statement_that_can_be_asked_can_be_measured():
     """On zeros of the right shapes: nothing is trained."""
     from iclab.runs.judging import dry_run
 

@@ -221,7 +221,7 @@ def test_our_own_choice_has_the_numbers_of_reproduce_and_stands_beside_the_answe
     assert iclab.open_run(run.directory).statements[0]["robustness"]["points"] == 12
 
 
-def test_a_folder_that_is_no_curve_is_refused(curve, file, tmp_path):
+def test_a_folder_that_is_no_curve_is_refused(curve, tmp_path):
     with pytest.raises(InputError, match="is not a run"):
         iclab.open_robust(tmp_path)
     damaged = tmp_path / "damaged"

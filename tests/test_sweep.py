@@ -223,7 +223,7 @@ def test_members_that_do_not_fit_are_trained_in_several_programs(monkeypatch, tm
     assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
 
 
-def test_a_training_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+def test_a_training_goes_on_from_its_checkpoint(monkeypatch):
     """The training is stopped after two of four records; the second run computes the other two only."""
     from iclab.runs import checkpoints
 

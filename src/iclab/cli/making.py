@@ -86,7 +86,7 @@ def bench(
         members: Models trained side by side. Default: a few per core, or as many as fill a GPU.
         out: Also write the numbers as JSON.
         against: A file that --out wrote earlier. The command fails if a ratio fell below 70 % of its value there.
-        peer: Also measure PyTorch.
+        peer: Also measure PyTorch. This is the default; --no-peer leaves it out.
     """
     from iclab.bench import table as benchmarks
 

@@ -122,7 +122,7 @@ def test_list_theory_claims_and_diff_take_a_file(judged, idea, command):
     status, out, _ = command("claims", judged.directory)
     assert status == 0 and "my_idea/small" in out
     status, out, _ = command("diff", judged.directory, judged.directory)
-    assert status == 0 and "1 statements in both, 1 with equal numbers" in out
+    assert status == 0 and "1 statement in both, 1 with equal numbers" in out
 
 
 def test_a_report_on_a_file_executes_it_only_where_that_is_wanted(judged, tmp_path, command):

@@ -204,7 +204,7 @@ def test_a_comparison_says_which_readings_and_parts_are_decided_otherwise(run):
     inside = {(d.first, d.second): d.how for d in found.statements[0].inside}
     assert inside[("holds", "fails")] == "decided differently" and inside[("open", "holds")] == "decided only in 2"
     assert any(second == "3 of 4" for _, second in inside) and len(inside) == 3
-    assert "0 answers changed, 1 parts decided differently, 1 parts decided only in 2," in summary(found)
+    assert "0 answers changed, 1 part decided differently, 1 part decided only in 2," in summary(found)
     assert "decided differently" in render_comparison(found)
 
 
@@ -240,5 +240,5 @@ def test_diff_prints_and_writes_a_page(run, tmp_path, monkeypatch, capsys):
     )
     cli.main()
     out = capsys.readouterr().out
-    assert "nonlinear-icl/thm3.3: holds → fails" in out and "1 answers changed" in out
+    assert "nonlinear-icl/thm3.3: holds → fails" in out and "1 answer changed" in out
     assert "nonlinear-icl/thm3.3" in page.read_text() and json.dumps(str(page))[1:-1] in out.replace("\n", "")

@@ -97,7 +97,7 @@ def heads_by_layer(axis: Axes, mass: xr.DataArray) -> None:
 
 
 def threshold(axis: Axes, value: float, label: str, *, vertical: bool = False) -> None:
-    """A dashed, labelled line at a number that the claim states."""
+    """A dashed, labelled line at a number that the statement gives."""
     (axis.axvline if vertical else axis.axhline)(value, color="#333333", ls="--", lw=0.8)
     if vertical:
         place: dict[str, Any] = {"xy": (value, 1.0), "xytext": (3, -3), "va": "top", "ha": "left"}

@@ -28,7 +28,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 def split_file(text: str) -> tuple[str, str] | None:
-    """`path/my_idea.py` or `path/my_idea.py/claim` as (path, claim); None for anything else.
+    """`path/my_idea.py` or `path/my_idea.py/statement` as (path, statement); None for anything else.
 
     >>> split_file("a/my_idea.py/error"), split_file("my_idea.py"), split_file("nonlinear-icl/fig1")
     (('a/my_idea.py', 'error'), ('my_idea.py', ''), None)
@@ -45,7 +45,7 @@ def read_file(path: str | Path) -> tuple[str, str]:
     path = Path(path)
     require(
         bool(NAME.fullmatch(path.stem)),
-        f"{path.name} cannot be the name of a file of claims; use letters, digits, - and _.",
+        f"{path.name} cannot be the name of a file with statements; use letters, digits, - and _.",
     )
     try:
         return path.stem, path.read_text(encoding="utf-8")

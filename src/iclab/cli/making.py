@@ -23,12 +23,12 @@ def new(
 ) -> None:
     """Write NAME.py in this folder: a working example to change into your own.
 
-    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py` judges
-    its claims, `iclab sweep my_idea.py --grid noise=0:1:5` runs it over a grid.
+    `iclab new claim my_idea` writes my_idea.py; `iclab check my_idea.py` checks it, `iclab reproduce my_idea.py`
+    answers its statements, `iclab sweep my_idea.py --grid matching_fraction=0.4:1:4` runs it over a grid.
 
     Args:
         kind: The kind of example: world, model, probe, claim or paper.
-        name: The name of the file and of its claims.
+        name: The name of the file and of its statements.
     """
     path = skeletons.write(kind, name, Path())
     say(f"wrote {path}. Next:")
@@ -86,7 +86,7 @@ def bench(
         members: Models trained side by side. Default: a few per core, or as many as fill a GPU.
         out: Also write the numbers as JSON.
         against: A file that --out wrote earlier. The command fails if a ratio fell below 70 % of its value there.
-        peer: Also measure PyTorch.
+        peer: Also measure PyTorch. This is the default; --no-peer leaves it out.
     """
     from iclab.bench import table as benchmarks
 

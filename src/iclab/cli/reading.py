@@ -35,8 +35,8 @@ def figures(
     """Draw the figures of a run again from its results; with --width, for print.
 
     `iclab figures DIR --width 5.5 --format pdf --out FOLDER` draws them 5.5 inches wide. Text is at least 7 points
-    high, and panels take as many rows as that needs. The figures of a .py file need that file; code inside the run
-    folder is executed only with --trust.
+    high, and panels take as many rows as that needs. Figures of a .py file stay as
+    the run drew them, unless --file names that file or --trust executes its copy inside the run folder.
 
     Args:
         directory: The folder that `iclab reproduce` wrote.

@@ -1,4 +1,4 @@
-"""`iclab check`: test a user's worlds, models, losses, probes, experiments and claims against iclab's conventions."""
+"""`iclab check`: test worlds, models, losses, probes, experiments and statements of a user's file."""
 
 from iclab.conformance.files import check_file
 from iclab.conformance.findings import Finding

@@ -254,12 +254,21 @@ def summary(found: Comparison) -> str:
     """The comparison in a sentence."""
     changed = sum(one.first != one.second for one in found.statements)
     told = [
-        f"{found.shared} statements in both, {found.equal} with equal numbers; {changed} answers changed",
-        *(f"{n} parts {how}" for how in (DIFFERENTLY, ONLY_FIRST, ONLY_SECOND) if (n := parts_decided(found, how))),
-        f"{len(found.shifts)} intervals no longer overlap",
-        f"{len(found.settings)} settings differ.",
+        f"{_several(found.shared, 'statement')} in both, {found.equal} with equal numbers; "
+        f"{_several(changed, 'answer')} changed",
+        *(
+            f"{_several(n, 'part')} {how}"
+            for how in (DIFFERENTLY, ONLY_FIRST, ONLY_SECOND)
+            if (n := parts_decided(found, how))
+        ),
+        f"{_several(len(found.shifts), 'interval')} no longer overlap{'s' * (len(found.shifts) == 1)}",
+        f"{_several(len(found.settings), 'setting')} differ{'s' * (len(found.settings) == 1)}.",
     ]
     return ", ".join(told)
+
+
+def _several(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def _interval(part: Mapping[str, Any]) -> str:

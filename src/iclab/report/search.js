@@ -38,7 +38,7 @@
   const ranked = (text) => {
     const query = plain(text.trim()), wanted = numbers(query), words = query.replace(NUMBER, " ").split(/\s+/).filter(Boolean);
     const hits = entries.map((entry, place) => ({ entry, place, rank: rank(entry, wanted, words) })).filter((hit) => hit.rank < Infinity);
-    // Among equal hits, the statement with the most questions comes first.
+    // Among equal hits, the statement with the most parts, over its readings, comes first.
     if (text.trim()) hits.sort((one, other) => one.rank - other.rank || other.entry.asked - one.entry.asked || one.place - other.place);
     return hits.map((hit) => hit.entry);
   };
@@ -66,7 +66,8 @@
     byId("papers").hidden = active;
     byId("nothing").hidden = !active || hits.length > 0;
     table.hidden = !hits.length;
-    byId("shown").textContent = active ? `${hits.length} of ${entries.length} statements` : `${entries.length} statements`;
+    const count = `${entries.length} statement${entries.length === 1 ? "" : "s"}`;
+    byId("shown").textContent = active ? `${hits.length} of ${count}` : count;
     return { answers, active };
   };
   const write = ({ answers, active }) => {

@@ -217,7 +217,7 @@ def _draw(
     profile: str,
     began: float,
 ) -> list[dict[str, Any]]:
-    """Write claims, figures, tables and the page from results and answers."""
+    """Write claims.json, figures, tables and the page from results and answers."""
     entries = []
     sections = {}
     by_paper = {name: [one for one in statements if one.paper == name] for name in judge.papers}

@@ -57,7 +57,7 @@ def sweep(
     workers: int = 1,
     console: Console | None = None,
 ) -> Sweep:
-    """Run an experiment (`paper/experiment`, a claim, or a user's .py file) at every point of a grid, with every seed.
+    """Run an experiment (`paper/experiment`, a statement, or a user's .py file) at all points of a grid, seed by seed.
 
     `grid` maps names of settings to values, or to a text as on the command line ("0.2,0.4" or "0:0.8:5"). Points that
     compile together are computed together, in shards that are saved as they finish: repeating the call with the same

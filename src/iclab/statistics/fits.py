@@ -156,7 +156,7 @@ def exponents_by_seed(data: xr.DataArray, dim: str, *, limit: Bound = None, floo
     """One number per seed whose mean estimates the exponent: jackknife pseudo-values, n · all - (n-1) · all but this
     seed.
 
-    For a check of a claim, which takes one value per seed and Student's interval over them. Without censored or lost
+    For a part of a statement, which takes one value per seed and Student's interval over them. Without censored or lost
     values this is each seed's own slope; with them a seed's own slope would be biased or not exist, and the
     pseudo-value stands in. NaN for all where the exponent is not determined.
     """

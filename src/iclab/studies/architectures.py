@@ -159,7 +159,7 @@ def statements(s: Settings) -> list[ic.Statement]:
     recall = ic.measured("recall", "error").sel(pairs=PAIRS[-1])
     found = [
         ic.Statement(
-            "robust", "Beyond: who bears outliers?",
+            "robust", "Beyond: who withstands outliers?",
             f"Under flipped outliers at α = {MOST:g} {', '.join(gated)} stay right; {', '.join(plain)} do not.",
             (ic.Part("largest error of the former", flipped.sel(model=gated).max("model"), ic.below(SMALL), ic.UNIT),
              ic.Part("smallest error of the latter", flipped.sel(model=plain).min("model"), ic.above(0.5), ic.UNIT)),
@@ -168,8 +168,8 @@ def statements(s: Settings) -> list[ic.Statement]:
         ) if gated and plain else None,
         ic.Statement(
             "longer", "Beyond: does length generalise?",
-            f"On prompts of {LONGEST} examples, 8 times as many as in training, {', '.join(gated)} still bear flipped "
-            f"outliers at α = {MOST:g}.",
+            f"On prompts of {LONGEST} examples, 8 times as many as in training, {', '.join(gated)} still withstand "
+            f"flipped outliers at α = {MOST:g}.",
             (ic.Part(f"largest error at {LONGEST} examples over these", length.sel(length=LONGEST, model=gated)
                      .max("model"), ic.below(SMALL), ic.UNIT),),
             figure="curves", beyond=True, ours=OURS,
@@ -202,14 +202,14 @@ def statements(s: Settings) -> list[ic.Statement]:
 
 
 def carried() -> list[ic.Statement]:
-    """Which mechanism bears outliers, and which carries recall: effects of the factors, with their sizes."""
+    """Which mechanism withstands outliers, and which carries recall: effects of the factors, with their sizes."""
     error, recall = ic.measured("mechanisms", "outlier_error"), ic.measured("mechanisms", "recall_error")
     gate, decay, delta = (effect(error, factor) for factor in FACTORS)
     plain = {"gate": "none", "decay": "none", "delta": "none"}
     outliers = ic.Statement(
         "input-gate", "Beyond: input gate or forgetting?",
-        f"With flipped labels at α = {MOST:g} it is the input gate that bears outliers, not forgetting and not the "
-        "delta rule.",
+        f"With flipped labels at α = {MOST:g} it is the input gate that withstands outliers, not forgetting and "
+        "not the delta rule.",
         (ic.Part("error without an input gate minus with one, over decay and delta rule", gate, ic.larger(CLEAR),
                  ic.SIGNED, found=gate, found_as="input gate {:+.2f}"),
          ic.Part("the same, minus that of decay", gate - decay, ic.larger(CLEAR), found=decay,
@@ -224,7 +224,7 @@ def carried() -> list[ic.Statement]:
         (ic.Reading(f"kappa={LARGE:g}", f"mixtures, κ_a' = {LARGE:g}", {"outliers": "mixed", "magnitude": LARGE}),
          ic.Reading(f"seen,kappa={SIZES[0]:g}", f"the outliers of training, κ_a' = {SIZES[0]:g}",
                     {"outliers": "seen", "magnitude": SIZES[0]}),
-         ic.Reading(f"kappa={SIZES[0]:g}", f"mixtures, κ_a' = {SIZES[0]:g}, which Mamba does not bear",
+         ic.Reading(f"kappa={SIZES[0]:g}", f"mixtures, κ_a' = {SIZES[0]:g}, which Mamba does not withstand",
                     {"outliers": "mixed", "magnitude": SIZES[0]})),
         figure="mechanisms", beyond=True,
         ours=(*OURS, f"here an effect counts from {CLEAR:g} on",

@@ -23,7 +23,7 @@ ONE_PLACE = tuple(
     Reading(f"one-place,{r.name}", f"{AT_ONE}; {r.why}", r.at, experiments=OURS_ELSEWHERE) for r in (TASKS, CAPITAL)
 )
 KNOWN = Reading("known", "the prompts with demonstrations that the model answers rightly", variables={"asked": "known"})
-MODES = {"added": "the vector added, as x + o", "replaced": "the vector in the stream's stead (Hendel et al. 2023)"}
+MODES = {"added": "the vector added, as x + o", "replaced": "the vector in place of the stream (Hendel et al. 2023)"}
 IN_MODES = tuple(Reading(mode, why, at={"mode": mode}) for mode, why in MODES.items())
 TEXT_WORDS = {
     "repeated": "a text that repeats the query between other words, as Merullo et al. have it",
@@ -106,7 +106,7 @@ def reciprocal(rank: xr.DataArray) -> xr.DataArray:
 
 
 def answered(vector: str) -> Expression:
-    """The reciprocal rank of the answer, with a vector in the stead of what MLPs add."""
+    """The reciprocal rank of the answer, with a vector in place of what MLPs add."""
     return apply(reciprocal, inside("answer_rank", vector=vector))
 
 
@@ -207,8 +207,8 @@ statements = [
     ),
     Statement(
         "fig1-mlp", "Beyond: vector-arithmetic, Figure 1 and Proposition 3.3, after Merullo et al. (2024)",
-        "What an MLP adds in prompts of the task, put in the stead of what MLPs add in a text that says nothing of it, "
-        "makes the model answer.",
+        "The model answers when what an MLP adds in prompts of the task is put in place of what MLPs add in a text "
+        "that says nothing of the task.",
         (more("reciprocal rank of the answer with o minus without",
               answered("own") - apply(reciprocal, inside("plain_rank"))),
          more("with o minus with another task's", answered("own") - answered("other task")),

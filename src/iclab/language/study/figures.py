@@ -125,7 +125,7 @@ def _levels(data: Expression, own: Expression) -> dict[str, Expression]:
 def patching(results: Results, s: Settings) -> Figure:
     """Zero-shot accuracy on unseen queries with a task vector at each place, against none, few-shot, and controls."""
     lines = {}
-    modes = {"added": "the task vector added to the stream", "replaced": "in the stream's stead"}
+    modes = {"added": "the task vector added to the stream", "replaced": "in place of the stream"}
     for mode, title in modes.items():
         own, chosen = apply(together, vectors("patched_right", mode=mode)), vectors("chosen", mode=mode)
         lines[title] = {"its own vector": own} | _levels(vectors("right"), own)
@@ -181,7 +181,7 @@ def _texts(axis: Axes, results: Results, text: str) -> None:
 
 
 def mlp(results: Results, s: Settings) -> Figure:
-    """The answer's reciprocal rank in texts that say nothing of the task, with o in the stead of what MLPs add."""
+    """The answer's reciprocal rank in texts that say nothing of the task, with o in place of what MLPs add."""
     shown = (Custom(words, ("one-place",), functools.partial(_texts, text=text)) for text, words in TITLES.items())
     return picture(results, *shown, width=4.6)
 

@@ -12,7 +12,7 @@ which o is taken and prompts that are tested demonstrate no example in common. S
 once, and a network with random weights, too, has an o that is nearer to its own task's prompts, by the words that it
 has seen: so cosines at one place are compared with those of the same network with its weights shuffled.
 
-Put in the stead of what MLPs add, o makes the model answer in a text that says nothing of the task: one that repeats
+Put in place of what MLPs add, o makes the model answer in a text that says nothing of the task: one that repeats
 the query between other words (theirs: "table mug free China table mug free China table mug free"), or the query alone.
 """
 
@@ -185,7 +185,7 @@ def _inside_one_block(
 def _elsewhere(
     lab: Lab, one: Bench, found: list[Task], blocks: np.ndarray, vectors: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The answer's rank in texts without the task, with o in the stead of what MLPs add from a block on."""
+    """The answer's rank in texts without the task, with o in place of what MLPs add from a block on."""
     test, held = _queries(one, found, False), _queries(one, found, True)
     result: dict[str, list] = {name: [] for name in ("plain_rank", "start", "held_rank", "answer_rank")}
     for number, text in enumerate(TEXTS):

@@ -20,7 +20,7 @@ AFTER_HARDLY = (
 TWICE, FREE = (-2.0, 2.0), (-np.inf, np.inf)  # differences of cosines, of logarithms of ranks
 GROUPED = "Parts and readings were rows of their own in the first version; rules and numbers are unchanged."
 SCOUTED = (
-    "Before the rule was written two or three test prompts per task had been run, to see that the code works, and, "
+    "Before the rule was written, two or three test prompts per task had been run, to see that the code works, and, "
     "on held-out examples,"
 )
 

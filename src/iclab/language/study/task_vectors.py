@@ -2,7 +2,7 @@
 
 The task vector is the mean, over prompts of held-out examples, of the residual stream at the last token (the separator
 behind the query) with demonstrations minus without. It is put into zero-shot prompts of unseen queries at the same
-token: added (x + o), or, as Hendel et al. (2023) do, the mean with demonstrations put in the stream's stead. The place
+token: added (x + o), or, as Hendel et al. (2023) do, the mean with demonstrations put in place of the stream. The place
 is chosen on held-out queries.
 """
 

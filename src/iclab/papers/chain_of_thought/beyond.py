@@ -25,7 +25,7 @@ from iclab.statistics import trend
 
 MASSES = tuple(f"{pattern}_pattern_{step}_step" for step in ("same", "other") for pattern in ("same", "other"))
 GPT2_SEEN = (
-    "Before the rule was written GPT-2's training loss in domain had been seen (1 seed, two step sizes), and the "
+    "Before the rule was written, GPT-2's training loss in domain had been seen (1 seed, two step sizes), and the "
     f"one-layer model's results. {FEWER_SEEDS}"
 )
 
@@ -63,7 +63,7 @@ def beyond(s: Settings) -> list[Statement]:
             Part("ICL error, Condition 1 failing", deep_icl, above(0.5), UNIT),
             Part("CoT error minus ICL error, Condition 1 failing", deep_cot - deep_icl, smaller(), SIGNED),
         ), figure="gpt2-steps", beyond=True,
-            afterwards=f"{GPT2_SEEN} Bounds are read as bounds since the second version.",
+            afterwards=f"{GPT2_SEEN} Since the second version bounds have been read as bounds.",
             ours=("'right': an error below 0.1, what Fig. 2 calls required, since l_ts stays at l_tr",
                   "'large': above 0.5; τ_o = 0.4, ρ_o = 0.1")),
         Statement("beyond-gpt2-attention", "Beyond: Figure 5 asked of GPT-2",

@@ -68,7 +68,7 @@ SUM = (
     "grew as α fell, then each term got its own; one set for all sweeps took the place of one per sweep when both had "
     "been seen."
 )
-KINDS = "Bounds are read as bounds, with a measured constant, since the second version."
+KINDS = "Since the second version bounds have been read as bounds, with a measured constant."
 LONGER = (
     "The second version had a reading inside the hypotheses (η = 0.9, l_ts = 120) beside the stated one (η = 1, "
     "l_ts = 40); its numbers had been seen when its settings became the only ones, and 8 seeds at l_ts = 120 when that "
@@ -278,9 +278,9 @@ def remarks(s: Settings) -> list[Statement]:
                   ours=(rates, "'proportional': an exponent within a quarter of -2",
                         f"censored: what l_ts = {s.longest_test} did not reach (an error of 0.05 at the smallest α' "
                         "and τ), and what the shortest prompt met"), figure="thm2", table="rates",
-                  afterwards=f"{SEEN} Beside Theorem 2, whose bound is one-sided, since the second version; three "
-                  f"thresholds (one before) since the third. {FINER} That the shortest prompt censors from below is "
-                  "new; it changed no answer."),
+                  afterwards=f"{SEEN} It has stood beside Theorem 2, whose bound is one-sided, since the second "
+                  f"version; it has had three thresholds (one before) since the third. {FINER} That the shortest "
+                  "prompt censors from below is new; it changed no answer."),
         Statement("rem2", "Remark 2 and insight P3", "ICL needs a prompt length linear in α'⁻², τ_o⁻² and ρ_o⁻²; if "
                   "Condition 1 fails, CoT performs better than ICL.", (
             *(part for law in DIRECT.values()

@@ -46,7 +46,7 @@ from iclab.papers.feature_selection.settings import Settings
 ZERO = 0.001  # "zero error", on 10,000 or 50,000 prompts per seed; prompts with no matching context leave about 0.00004
 SIDES = ("query", "key")
 KINDS = (
-    "Bounds are read as bounds, with a constant that is measured, since the second version; results had "
+    "Since the second version bounds have been read as bounds, with a constant that is measured; results had "
     "been seen by then."
 )
 AGAIN = (

@@ -119,8 +119,9 @@ def adversary_statements(s: Settings) -> list[Statement]:
     return [
         Statement(
             "outlier-phase", "Beyond: a phase diagram of size and sum of outliers",
-            "The line κ_a' Σλ = κ_a parts what Mamba bears from what it does not: a factor of 2 above it errors are "
-            "small, a factor of 2 below it large, for any κ_a' and any Σλ; where Σλ <= 0, against (a), no size helps.",
+            "The line κ_a' Σλ = κ_a parts what Mamba withstands from what it does not: a factor of 2 above it errors "
+            "are small, a factor of 2 below it they are large, for any κ_a' and any Σλ; where Σλ <= 0, against (a), "
+            "no size helps.",
             (Part("largest error where κ_a' Σλ >= 2 κ_a", apply(worst_beyond, error, kappa), suffices(SMALL), UNIT,
                   found=at, found_as="small from κ_a' Σλ = {:.2f} κ_a on"),
              Part("smallest error where 0 < κ_a' Σλ <= κ_a / 2", apply(best_below, error, kappa), above(LARGE), UNIT),
@@ -137,7 +138,7 @@ def adversary_statements(s: Settings) -> list[Statement]:
         ),
         Statement(
             "adaptive-outliers", "Beyond: outliers that violate Theorem 2 (a), chosen against the model",
-            "Where (a) is violated the gate is turned against Mamba: with the unit mixture that is worst for each "
+            "Where (a) is violated, the gate is turned against Mamba: with the unit mixture that is worst for each "
             "model, α = 0.3 is enough for more wrong answers than right ones, and at any α up to 0.4 Mamba errs more "
             "than the linear Transformer, which has no gate.",
             (Part(f"error at α = {ALLOWED:g}, which (c) allows", mamba.sel(fraction=ALLOWED),
@@ -154,8 +155,8 @@ def adversary_statements(s: Settings) -> list[Statement]:
                   "the smallest difference that counts: 0.02"),
             afterwards="That Mamba errs on 94 % with the negative of Appendix B's mixtures at α = 0.8 had been seen; "
             "nothing at smaller α. The first rule asked for an error above ε = 0.13 at α = 0.3. Its run (4 seeds) had "
-            "0.61, but untrained models pass as well (0.33 to 0.37: whatever stands last is remembered best); more "
-            "wrong than right is asked since.",
+            "0.61, but untrained models pass as well (0.33 to 0.37: whatever stands last is remembered best). "
+            "Since then the rule asks for more wrong answers than right ones.",
         ),
     ]  # fmt: skip
 

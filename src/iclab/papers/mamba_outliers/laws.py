@@ -1,7 +1,7 @@
-"""The rates of mamba-outliers: iterations of both one-layer models, examples near α = 1/2, and what outliers they bear.
+"""The rates of mamba-outliers: iterations of one-layer models, examples near α = 1/2, outliers that they withstand.
 
 Theorems 1 and 3 predict the same dependence on p_a, η, β and M1 for both models, and l_tr times fewer iterations for
-the linear one. Both numbers suffice, so each law is an upper bound. Theorem 2 lets Mamba bear outliers up to
+the linear one. Both numbers suffice, so each law is an upper bound. Theorem 2 lets Mamba withstand outliers up to
 α < min(1, p_a l_tr / l_ts), Theorem 4 the linear Transformer up to 1/2.
 """
 

@@ -107,9 +107,9 @@ def lemmas(s: Settings) -> list[Statement]:
                   Scaling("patterns", 0.0, "M1", scale=1.0))),
             figure="growth",
             afterwards=f"{WRITTEN} First asked at one size, of wᵀp itself: with 8 seeds -wᵀp / log M1 was 0.9 to 0.7, "
-            "and w(0) made most of the noise. Asked over sizes since, of what w gained, and of wᵀv*, which (171) has. "
-            "As a pure power of log M1, (40) failed with 0.47: a constant beside b log M1 is no failure of Ω(log M1), "
-            "so that b is judged since.",
+            "and w(0) made most of the noise. Since then it is asked over sizes, of what w gained, and of wᵀv*, which "
+            "(171) has. As a pure power of log M1, (40) failed with 0.47: a constant beside b log M1 is no failure of "
+            "Ω(log M1), so b is judged instead.",
             ours=("of -wᵀp about 1.1 comes from μ and does not grow; what outliers add is (171)",
                   "tokens without label and irrelevant pattern; p_a = 0.2, δ = 0.02",
                   "at 16 T_M for every M1, when the loss is below 0.1: at T_M itself, with constant 1, little is "

@@ -48,12 +48,12 @@ AGAIN = (
 COUNTED = (
     "The reading with exact numbers was added after the first run, whose sensitivity table showed that the counting "
     "decides at α = 0.8: with a binomial number 0.8^20 = 1.2 % of the prompts have no clean example. The one with the "
-    "outliers of training was added when others had found that these are borne."
+    "outliers of training was added when others had found that the models withstand these."
 )
 REGION = (
     "Over α and l_ts: Fig. 1 had been seen at l_ts = 20 before the rule was written. It was asked for κ_a' = 10 only, "
-    "where it holds, and is asked for both sizes since the third version. That (d) is met, too, was added later, when "
-    "results had been seen."
+    "where it holds; since the third version it has been asked for both sizes. That (d) is met, too, was added later, "
+    "when results had been seen."
 )
 RESOLVED = (
     "Iterations: measured as the figures are trained, learning took 2 to 18 steps, and the 0-1 error of the linear "
@@ -188,8 +188,8 @@ def theorems(s: Settings) -> list[Statement]:
         ),
         Statement(
             "thm2", "Theorem 2",
-            "On prompts with unseen outliers in a fraction α < min(1, p_a l_tr / l_ts) of the examples Mamba's error "
-            "is at most ε, whatever their labels.",
+            "Mamba's error is at most ε on prompts with unseen outliers in a fraction α < min(1, p_a l_tr / l_ts) of "
+            "the examples, whatever their labels.",
             (Part(f"largest 0-1 error over α <= {mamba_limit:g} and three label rules",
                   up_to(mamba, mamba_limit).max("rule", skipna=False), big_o(epsilon), UNIT),
              Part("largest 0-1 error below the limit, any l_ts", mamba_inside, suffices(SMALL), UNIT, mapped)),

@@ -20,8 +20,8 @@ EXAMPLES = 64  # prompts on which neurons are looked at, the same at every recor
 MOMENTS = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)  # of T
 RESPONSES = ("rival", "stranger", "noise")
 SEEN = (
-    "Asked since the third version; how queries and keys respond had been seen, here up to M1 = 12 with two seeds. The "
-    "initial δβ has been left out of the own response since, as the lemma is about updates; no answer changed."
+    "Added in the third version; how queries and keys respond had been seen, here up to M1 = 12 with two seeds. Since "
+    "then the initial δβ has been left out of the own response, as the lemma is about updates; no answer changed."
 )
 ONE_WIDTH = "the lemma only asks for a large m, and 4.6 times M1² log M1 is the only one: others would have to be run"
 

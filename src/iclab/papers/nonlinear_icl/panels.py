@@ -16,16 +16,16 @@ from iclab.papers.nonlinear_icl.settings import Settings
 from iclab.papers.nonlinear_icl.statements import DOMAINS, FOUR, KINDS, SIDES, epsilon
 
 SCOUTED = (
-    "Before GPT-2's rule was written its training loss in domain had been seen (2 seeds, three step sizes), and out of "
-    "domain only a model of 20 steps, at chance. Prompts per member were halved after the first run, to save time; "
-    f"rule unchanged, no verdict changed by it. {FEWER_SEEDS}"
+    "Before GPT-2's rule was written, its training loss in domain had been seen (2 seeds, three step sizes), and out "
+    "of domain only a model of 20 steps, at chance. Prompts per member were halved after the first run, to save time; "
+    f"the rule is unchanged, and no answer changed. {FEWER_SEEDS}"
 )
 BEST = (
     "The first run took the best baseline seed by seed and length by length, which favours the luckiest; it is now "
-    "chosen once, by its mean over seeds and lengths, and has more prompts. No verdict changed."
+    "chosen once, by its mean over seeds and lengths, and has more prompts. No answer changed."
 )
 OVER_L = "The growth first compared the median over L with the median over all neurons; both are now over L."
-AFFINE = "The rule was an exponent within a quarter; 'linear in' is an affine fit since the second version."
+AFFINE = "The rule was an exponent within a quarter; since the second version 'linear in' has been an affine fit."
 SHORTER = (
     "In the first run lengths began at 2 examples and α at 0.3, and 2 were enough from α = 0.5 on; both now begin "
     f"lower, and lengths end at 9 instead of 20. {AFFINE} T = 500 was added when T = 1000 had been seen."
@@ -102,7 +102,7 @@ def statements(s: Settings) -> list[Statement]:
             ),
             (STATED, FOUR), figure="fig2ab",
             ours=("'close to': larger than all other components together, a ratio above 0.71",),
-            afterwards="'Close to' was a ratio above 0.9 until the third version, which was nobody's but ours; 0.67 "
+            afterwards="'Close to' was a ratio above 0.9 until the third version, which was our own choice; 0.67 "
             "with U = 1 and 0.81 with U = 4 had been seen. With U = 1 it was made open after it had failed.",
         ),
         Statement(
@@ -113,7 +113,7 @@ def statements(s: Settings) -> list[Statement]:
                 Part("gain in attention mass over training", mass.last() - mass.first(), larger()),
             ),
             (STATED, FOUR), figure="fig2ab", ours=("'concentrated': more than half; before training it is α'/2 = 0.4",),
-            afterwards="'Concentrated' was a mass above 0.9 until the third version, which was nobody's but ours; 0.88 "
+            afterwards="'Concentrated' was a mass above 0.9 until the third version, which was our own choice; 0.88 "
             "with U = 1 and 0.999 with U = 4 had been seen.",
         ),
         *(
@@ -125,7 +125,7 @@ def statements(s: Settings) -> list[Statement]:
                     Part(f"median norm of the {part} part, last / first",
                          apply(of.growth, measured("training", f"{part}_norm"), norms), above(1, "order")),
                 ),
-                figure="fig2cd", afterwards=f"{OVER_L} L is above the gap in the norms since the third version.",
+                figure="fig2cd", afterwards=f"{OVER_L} Since the third version L has been what is above the gap.",
                 ours=("'close to': within 30 degrees, median over L",),
             )
             for name, part, words in (

@@ -16,8 +16,12 @@ from iclab.papers.nonlinear_icl import quantities as of
 from iclab.papers.nonlinear_icl.laws import LAWS, WIDTHS
 from iclab.papers.nonlinear_icl.settings import Settings, symbols
 
-KINDS = "Bounds are read as bounds, with a measured constant, since the second version; results had been seen by then."
-SIZES = "Bounds are asked over several sizes since the third version, when their values at one size had been seen."
+KINDS = (
+    "Since the second version bounds have been read as bounds, with a measured constant; results had been seen by then."
+)
+SIZES = (
+    "Since the third version bounds have been asked over several sizes; their values at one size had been seen by then."
+)
 SWEPT = "M1 = 6 to 16 with m = M1² log M1 and T = 140 times (10)"
 LENGTH = (
     "l_tr = 20 is enough for (9) at every M1, for the max{M1, M2} log M1 before (133) at M1 = 6 and 8 only; what fails "
@@ -216,7 +220,7 @@ def statements(s: Settings) -> list[Statement]:
             ),
             (STATED, FOUR), figure="rem3.5", hypotheses="thm3.4",
             ours=("'long enough': 0-1 error below 0.05", "α' from 0.2 on; at 0.1 40 examples are too few"),
-            afterwards="Asked since the third version; errors over lengths had been seen, in and out of domain.",
+            afterwards="Added in the third version; errors over lengths had been seen, in and out of domain.",
         ),
         Statement(
             "thm3.7", "Theorem 3.7",

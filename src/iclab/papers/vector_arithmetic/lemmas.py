@@ -90,7 +90,7 @@ def first_value(s: Settings) -> Statement:
         ),
         EARLY, figure="first", afterwards=REPOSED,
         ours=("the printed (12) subtracts a term of the initialisation that is larger than what it is subtracted from "
-              "(at the simulations' sizes 0.1 from 0.009); asked is the change since initialisation",),
+              "(at the simulations' sizes 0.1 from 0.009); the change since initialisation is asked",),
     )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def first_attention(s: Settings) -> Statement:
               "lemma promises nothing there if t_4 = t_3",
               "the mean over concepts is recorded, the lemma says every concept",
               "the printed lower bound subtracts 4 √log(...) σ_0² √d, which is larger than its growing term at all "
-              "three settings; asked is the growth since initialisation"),
+              "three settings; the growth since initialisation is asked"),
     )  # fmt: skip
 
 

@@ -241,7 +241,7 @@ def figures(s: Settings) -> list[Statement]:
     """Figures 2 to 4, panel by panel."""
     working = Reading(f"η={s.step_size:g},q_V={s.value_step_scale:g}", "step sizes that train in the printed epochs")
     printed = Reading("η=5,q_V=1e-5", "the step sizes as printed", experiments={"qa": "printed"})
-    unseen = "panels (a) and (c) have no words in print; asked is that the loss falls. Attention is asked by the lemmas"
+    unseen = "panels (a) and (c) have no words in print; that the loss falls is asked. The lemmas ask about attention"
     seen = f"{SCOUTED} {AGAIN} {REFEREED} growth of attention by the last epoch, (c), is not asked any more"
 
     def falls(training: str, readings: tuple[str, ...] = ()) -> Part:

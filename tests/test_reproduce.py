@@ -143,7 +143,7 @@ def test_list_names_statements_and_help_teaches(command):
     )
     assert "(default: quick)" in out and "None" not in out  # a default that is a value, and no other
     status, out, _ = command("--help")
-    assert status == 0 and "most of an hour" not in out  # one line per command
+    assert status == 0 and "half an hour" not in out  # one line per command
 
 
 @pytest.mark.parametrize(

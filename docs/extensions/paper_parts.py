@@ -65,6 +65,8 @@ def overview(folder: str) -> str:
         entries = recorded(name)
         own, further = ([entry for entry in entries if entry["beyond"] is beyond] for beyond in (False, True))
         beyond = f"<br>beyond the paper: {tally(further)}" if further else ""
+        missing = len(PAPERS[name].statements(default_settings(PAPERS[name]))) - len(entries)
+        beyond += f"<br>not run at full size yet: {missing}" if missing else ""
         paper = f"[`{name}`]({folder}{name}.md): {cell(_reference(PAPERS[name]))}"
         lines.append(f"| {paper} | {tally(own)}{beyond} | {cell(sentence(own, PAPERS[name].facets))} |")
     return "\n".join(lines)

@@ -135,8 +135,8 @@ def reproduce(
         cluster: Address of a running Dask scheduler (tcp://host:8786); its workers do the work. Needs the extra
             cluster.
         profile_time: Also print the programs that took longest to compile and run (programs.csv lists all).
-        model: Replace the paper's model where its world allows it: a mixer (gated-delta, deltanet, gla, retnet, mamba2,
-            rwkv7, softmax, linear, gru) or a class in your own file (my.py:Settings).
+        model: Replace the paper's model where its world allows it: a mixer (gated-delta, deltanet, gla, retnet, mamba,
+            mamba2, rwkv7, softmax, linear, gru) or a class in your own file (my.py:Settings).
         changes: Change a setting of the papers, for example matching_fraction=0.6. May be repeated.
     """
     from iclab.errors import require

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from iclab.library import default_settings
 from iclab.papers import PAPERS
 from iclab.records import recorded
 from iclab.report.sentences import sentence
@@ -39,7 +40,9 @@ def test_the_table_of_the_readme_agrees_with_the_records(paper):
     own = [entry for entry in recorded(paper) if not entry["beyond"]]
     beyond = [entry for entry in recorded(paper) if entry["beyond"]]
     _, said, tallies, answer, _ = re.split(r" ?(?<!\\)\| ?", row)
-    assert tallies == f"{tally(own)}<br>beyond the paper: {tally(beyond)}"
+    missing = len(PAPERS[paper].statements(default_settings(PAPERS[paper]))) - len(own) - len(beyond)
+    unknown = f"<br>not run at full size yet: {missing}" if missing else ""
+    assert tallies == f"{tally(own)}<br>beyond the paper: {tally(beyond)}{unknown}"
     assert answer.replace("\\", "") == sentence(own, PAPERS[paper].facets)
     assert PAPERS[paper].citation in said
 

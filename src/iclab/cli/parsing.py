@@ -7,7 +7,9 @@ import functools
 import inspect
 import io
 import re
+import shutil
 import sys
+import textwrap
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +20,8 @@ from iclab.errors import InputError, nearest, require
 
 RULE = re.compile(r"^[─-]{3,}$")
 BORDER = re.compile(r"^[╭╰]")
+EMPTY = re.compile(r"\n{3,}")
+PROSE = re.compile(r"^(?!usage:)[`\w(\"]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 CONTINUED = re.compile(r"\n {12}")
 HINT = "Perhaps you meant:"
@@ -28,18 +32,43 @@ def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Cal
     word = sys.argv[1] if len(sys.argv) > 1 else "--help"
     require(word.startswith("-") or word in commands, f"there is no command {word!r}. {nearest(word, commands)}")
     later = {name: _later(command, whole=name == word) for name, command in commands.items()}
-    said = io.StringIO()
+    said, helped = io.StringIO(), _Terminal()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(helped):
             found: Callable[[], None] = tyro.extras.subcommand_cli_from_dict(
                 later, prog="iclab", description=description, sort_subcommands=False
             )
     except SystemExit as stop:
         if not stop.code:
+            sys.stdout.write(folded(helped.getvalue(), shutil.get_terminal_size().columns))
             raise
         of = f" {word}" if word in commands else ""
         raise InputError(f"{sentence(said.getvalue())} See `iclab{of} --help`.") from None
     return found
+
+
+class _Terminal(io.StringIO):
+    """Keeps what is printed, in the colours and signs that standard output shows."""
+
+    encoding = property(lambda self: getattr(sys.__stdout__, "encoding", "utf-8"))
+
+    def isatty(self) -> bool:
+        """Whether the real one is a terminal."""
+        return sys.__stdout__ is not None and sys.__stdout__.isatty()
+
+
+def folded(text: str, width: int) -> str:
+    """The text with its long lines of prose folded between words; tyro folds only what stands in its boxes. Of several
+    empty lines one is left.
+
+    >>> print(folded("Short.\\nWhat is said here is longer than that.", 20))
+    Short.
+    What is said here is
+    longer than that.
+    """
+    lines = EMPTY.sub("\n\n", text).split("\n")
+    plain = [PROSE.match(line) and len(line) > width for line in lines]
+    return "\n".join(textwrap.fill(line, width) if long else line for line, long in zip(lines, plain, strict=True))
 
 
 def _later(command: Callable[..., None], *, whole: bool) -> Callable[..., Callable[[], None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.markup import escape
@@ -108,6 +108,13 @@ def bench(
     require(not slower, "slower than before:\n" + "\n".join(slower))
 
 
+def _listed(value: Any) -> str:
+    """A version, several of them by name, or several devices."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {version}" for name, version in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
 def doctor() -> None:
     """Check the installation: versions, devices, cores, compilation cache, and a tiny training."""
     from iclab import training
@@ -120,7 +127,8 @@ def doctor() -> None:
 
     prepare_jax()
     for name, value in environment().items():
-        say(f"{name}: {value}")
+        if value:  # an installed wheel has no revision
+            say(f"{name}: {_listed(value)}")
     say(f"compilation cache: {cache_directory()}")
     papers = library()[0].papers
     say(f"papers: {', '.join(papers)}; profiles: {', '.join(PROFILES)}")

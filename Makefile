@@ -23,7 +23,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 # The tests as two processes, for two cores. Those that read the run of all papers are in one, so that it is made once.
-SOME := $(addprefix tests/test_,bench.py examples.py explorer.py gallery.py language_model.py opened.py page.py printing.py reproduce.py serving.py survival.py)
+SOME := $(addprefix tests/test_,bench.py conformance.py examples.py explorer.py gallery.py language_model.py opened.py page.py printing.py reproduce.py serving.py survival.py)
 
 test-some: $(VENV)/installed-test
 	$(BIN)/pytest $(SOME)

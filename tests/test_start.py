@@ -37,6 +37,7 @@ def start(folder, *arguments):
         (["list", "--help"], "--experiments"),
         (["reproduce", "--help"], "--profile"),
         (["--version"], f"iclab {iclab.__version__}\n"),
+        (["list", "mamba-outliers/fig1a"], "mamba-outliers/fig1a[exact,kappa=10]"),
         (["new", "claim", "my_idea"], "iclab check my_idea.py"),
     ],
     ids=" ".join,

@@ -8,6 +8,7 @@ writes it from the code; a test checks it against the papers.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,19 @@ FILE = "contents.json"
 def contents() -> list[dict[str, Any]]:
     """The built-in papers with their statements, from the file."""
     return list(json.loads((resources.files("iclab.data") / FILE).read_text(encoding="utf-8")))
+
+
+def stored(ids: Sequence[str]) -> list[dict[str, Any]] | None:
+    """What exactly these ids name, from the file; None if it does not have one of them (a prefix, a user's file)."""
+    wanted, papers = set(ids), contents()
+    known = {name for paper in papers for name in (paper["id"], *(one["id"] for one in paper["statements"]))}
+    if not wanted <= known:
+        return None
+    chosen = [
+        paper | {"statements": [one for one in paper["statements"] if {paper["id"], one["id"]} & wanted]}
+        for paper in papers
+    ]
+    return [paper for paper in chosen if paper["statements"]]
 
 
 def collected() -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from iclab.cli.console import (
     say,
     shortened,
 )
-from iclab.contents import contents
+from iclab.contents import contents, stored
 
 SHOWN = 12  # programs in the table of --profile-time
 
@@ -43,7 +43,8 @@ def list_statements(ids: Ids = (), experiments: Flag = False) -> None:
     if experiments:
         _list_experiments(ids)
         return
-    papers = contents() if not ids and not entry_points(group="iclab") else _chosen(ids)
+    known = stored(ids) if ids else None if entry_points(group="iclab") else contents()
+    papers = _chosen(ids) if known is None else known
     single = sum(len(paper["statements"]) for paper in papers) == 1
     for paper in papers:
         package = f" (from {paper['package']})" if paper.get("package") else ""

@@ -6,6 +6,8 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,12 @@ import pytest
 import blocks
 import iclab
 from iclab import authoring, cli
+from iclab.cli.parsing import parsed
+from iclab.library import select
 from iclab.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 CODED = [page for page in PAGES if any(b.language in blocks.EXECUTED and not b.reason for b in blocks.blocks(page))]
 
@@ -171,3 +176,13 @@ def test_the_reference_has_every_name_that_authoring_exports():
     text = site.module("iclab.authoring") + site.exports("iclab.authoring")
     shown = re.findall(r"\{py:(?:function|class|data)\} (\w+)", text)
     assert sorted(shown) == sorted(authoring.__all__)
+
+
+def test_every_command_in_the_text_of_the_readme_is_understood(monkeypatch):
+    """Those in blocks are executed or say why not. These train for minutes: their options and ids are read instead."""
+    found = re.findall(r"`(iclab [^`]+)`", re.sub(r"^```.*?^```$", "", README.read_text(), flags=re.M | re.S))
+    assert len(found) >= 10
+    for command in found:
+        monkeypatch.setattr(sys, "argv", shlex.split(" ".join(command.split())))
+        ids = parsed(cli.COMMANDS, "").keywords.get("ids", ())
+        assert not ids or select(ids), command

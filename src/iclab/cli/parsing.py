@@ -40,7 +40,8 @@ def parsed(commands: Mapping[str, Callable[..., None]], description: str) -> Cal
             )
     except SystemExit as stop:
         if not stop.code:
-            sys.stdout.write(folded(helped.getvalue(), shutil.get_terminal_size().columns))
+            text, asked = helped.getvalue(), {"-h", "--help"} & set(sys.argv)
+            sys.stdout.write(folded(text, shutil.get_terminal_size().columns) if asked else text)
             raise
         of = f" {word}" if word in commands else ""
         raise InputError(f"{sentence(said.getvalue())} See `iclab{of} --help`.") from None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iclab import randomness
-from iclab.randomness import block, ranks, uniforms
+from iclab.randomness import block, normals, ranks, uniforms
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,13 @@ def test_uniforms_are_uniform_and_depend_on_the_key_alone():
     assert len(np.unique(drawn[:, 0])) == 400
 
 
-@pytest.mark.parametrize("count", [1, 7, 200])
+@pytest.mark.parametrize("shape", [(1,), (7, 3), (21, 30)])
+def test_normals_are_those_of_jax_to_the_last_bit(shape):
+    key = randomness.key(5)
+    assert np.array_equal(jax.jit(lambda key: normals(key, shape))(key), jax.random.normal(key, shape))
+
+
+@pytest.mark.parametrize("count", [1, 7, 200, 300])
 def test_ranks_are_those_of_a_stable_sort(count):
     scores = np.random.default_rng(0).integers(0, 5, count).astype(np.float32)  # many ties
     expected = np.argsort(np.argsort(scores, kind="stable"), kind="stable")

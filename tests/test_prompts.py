@@ -14,12 +14,13 @@ from iclab.worlds.reasoning import Reasoning
 
 
 def in_atoms(prompt):
-    return InAtoms(prompt.atoms, prompt.coefficients, prompt.dictionary, prompt.label, prompt.label_atom)
+    return InAtoms(prompt.atoms, prompt.coefficients, prompt.dictionary, prompt.label, prompt.noise, prompt.label_atom)
 
 
 WORLDS = {
     "labels of an atom of their own": small.world(),
     "labels among the atoms": Reasoning(np.eye(8)[:5], steps=2, matching_fraction=0.5, context_length=6),
+    "noise in the features": small.world(noise_norm=0.5),
 }
 
 
@@ -42,10 +43,11 @@ def test_scores_pools_and_the_query_are_those_of_the_dense_tokens(name):
         assert np.allclose(read @ view.query, np.asarray(matrix, float) @ dense[-1], atol=1e-4)
 
 
-def test_noise_and_a_large_dictionary_are_read_in_columns():
+def test_noise_in_all_columns_and_a_large_dictionary_are_read_in_columns():
     clean = small.world().sample(randomness.key(0), 0)
     assert isinstance(clean.view(), InAtoms)
     noise = jnp.zeros_like(clean.tokens())
+    assert isinstance(dataclasses.replace(clean, noise=noise[:, :6]).view(), InAtoms)
     assert isinstance(dataclasses.replace(clean, noise=noise).view(), InColumns)
     rows = jnp.zeros((2 * noise.shape[1] + 1, noise.shape[1]))
     assert isinstance(dataclasses.replace(clean, dictionary=rows).view(), InColumns)

@@ -156,8 +156,9 @@ def spoil(prompts: Prompt) -> Prompt:
     """The same prompts with different content in the absent tokens."""
     shape = jax.vmap(lambda p: p.tokens())(prompts).shape
     drawn = GARBAGE * np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    noise = jnp.zeros(shape) if prompts.noise is None else prompts.noise
-    spoiled = noise + jnp.where(prompts.present[..., None], 0.0, drawn)
+    noise = jnp.zeros((*shape[:-1], 0)) if prompts.noise is None else prompts.noise
+    whole = jnp.pad(noise, ((0, 0), (0, 0), (0, shape[-1] - noise.shape[-1])))
+    spoiled = whole + jnp.where(prompts.present[..., None], 0.0, drawn)
     return eqx.tree_at(lambda p: p.noise, prompts, spoiled, is_leaf=lambda leaf: leaf is None)
 
 

@@ -203,11 +203,10 @@ class Classification(eqx.Module):
         other = other + (other >= high)
         return jnp.where(draw < fraction / 2, a, jnp.where(draw < fraction, b, other))
 
-    def _noise(self, key: Key[Array, ""], tokens: int) -> Float[Array, "tokens columns"]:
+    def _noise(self, key: Key[Array, ""], tokens: int) -> Float[Array, "tokens features"]:
         """n: uniform on the sphere of radius τ in the feature columns, the largest noise the theorems allow."""
         gaussian = normals(key, (tokens, self.feature_columns))
-        direction = gaussian / jnp.linalg.norm(gaussian, axis=1, keepdims=True)
-        return jnp.pad(self.noise_norm * direction, ((0, 0), (0, self.columns - self.feature_columns)))
+        return self.noise_norm * gaussian / jnp.linalg.norm(gaussian, axis=1, keepdims=True)
 
 
 def _dictionary(patterns: Patterns, label_embedding: np.ndarray) -> Float[np.ndarray, "atoms columns"]:

@@ -178,8 +178,7 @@ class Reasoning(eqx.Module):
         if noise is not None:
             outs = jnp.where((direct & first)[:, None], noise[:, -1:], noise[:, 1:])
             pair = jnp.concatenate([noise[:, :-1], outs], axis=-1) * jnp.broadcast_to(shown, (steps,))[:, None]
-            extra = self.columns - 2 * self.feature_columns
-            noise = jnp.pad(pair.reshape(length * steps, -1), ((0, steps), (0, extra)))
+            noise = jnp.pad(pair.reshape(length * steps, -1), ((0, steps), (0, 0)))
         prompt = Prompt(
             atoms=atoms,
             coefficients=jnp.ones(atoms.shape),

@@ -22,7 +22,8 @@ from iclab.prompts import Prompt
 from iclab.worlds import World, sampled
 
 Measure = Callable[[Any, Prompt], Mapping[str, Array]]
-BATCH = 250  # prompts answered at once: large enough to fill a core, small enough to stay in its cache
+BATCH = 250  # prompts: large enough to fill a core, and for most worlds small enough to stay in its cache
+CACHED = 2 << 20  # bytes of tokens that are in a core's cache at once
 
 
 @functools.cache
@@ -59,15 +60,28 @@ def expect(
     def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> Mapping[str, Array]:
         return measure(model, sampled(world, prompt_key, index))
 
+    size = at_a_time(world, key, batch)
+
     def body(number: Int[Array, ""], sums: Any) -> Any:
         keys = jax.random.split(jax.random.fold_in(key, number), batch)
-        values = jax.vmap(one)(number * batch + jnp.arange(batch), keys)
+        values = jax.lax.map(lambda job: one(*job), (number * batch + jnp.arange(batch), keys), batch_size=size)
         return jax.tree.map(lambda total, value: total + jnp.mean(value, axis=0), sums, values)
 
     shapes = jax.eval_shape(one, jnp.zeros((), int), key)
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     sums = jax.lax.fori_loop(0, batches, body, zeros)
     return {name: total / batches for name, total in sums.items()}
+
+
+def at_a_time(world: Any, key: Any, batch: int) -> int:
+    """How many prompts of a batch are answered at once: on a CPU, as many as stay in a core's cache. Shapes are enough
+    for both.
+    """
+    if jax.default_backend() != "cpu":
+        return batch
+    tokens = jax.eval_shape(_tokens, world, key)
+    most = max(1, CACHED // (tokens.size * tokens.dtype.itemsize))
+    return max(size for size in range(1, batch + 1) if batch % size == 0 and size <= most)
 
 
 def expect_in(

@@ -144,7 +144,10 @@ def _evaluation(request: EvaluationRequest) -> Asked:
     if key not in _COSTS:
         job, shapes = _job(request)
         held = memory.bytes_of((shapes, _evaluation_shapes(request)))
-        _COSTS[key] = Footprint(held, memory.working_set(job, *shapes)), memory.arithmetic(job, *shapes)
+        _, _, world, random, _ = shapes
+        size = evaluation.at_a_time(world, random, evaluation.BATCH)  # a loop counts as one round of so many prompts
+        operations = memory.arithmetic(job, *shapes) * evaluation.BATCH / size
+        _COSTS[key] = Footprint(held, memory.working_set(job, *shapes)), operations
     footprint, operations = _COSTS[key]
     block = evaluation.block_of(request.jobs)
     rounds = -(-request.prompts // evaluation.BATCH)

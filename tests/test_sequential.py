@@ -97,17 +97,33 @@ def looked(numbers, rule=POSITIVE, control=None):
         )
         reads = {"": answers.read(stated(rule), results, other, level=look.level, before=reads)[0]}
         taken = look.seeds
-        if reads[""].settled:
+        if not reads[""].open:
             break
     return reads[""], taken
 
 
 def test_a_reading_that_is_settled_stays_as_it_is_and_another_gets_more_seeds():
     clear, taken = looked(CLEAR)
-    assert taken == 4 and clear.answer == "holds" and clear.level == pytest.approx(0.9875)
+    assert taken == 4 and clear.answer == "holds" and clear.parts[0].level == pytest.approx(0.9875)
     vague, taken = looked(VAGUE)
-    assert taken == 8 and vague.level == pytest.approx(0.9625)
+    assert taken == 8 and vague.parts[0].level == pytest.approx(0.9625)
     assert looked((5.0, 5.1, 4.9, 5.0, *[-9.0] * 4))[0].answer == "holds"  # what was settled is not asked again
+
+
+def test_a_part_that_is_settled_stays_as_it_is_where_another_of_its_reading_gets_more_seeds():
+    parts = Part("x", measured("e", "x"), POSITIVE), Part("y", measured("f", "y"), POSITIVE)
+    both = Statement("paper/two", "Two", "x and y are so", parts)
+
+    def results(numbers, seeds):
+        return {name: xr.Dataset({letter: ("seed", list(numbers[name][:seeds]))}) for name, letter in ("ex", "fy")}
+
+    first, second = until_decided(8)
+    (read,) = answers.read(both, results({"e": CLEAR, "f": VAGUE}, 4), level=first.level)
+    assert read.open == ("y",)
+    later = results({"e": [-9.0] * 8, "f": VAGUE}, 8)
+    (again,) = answers.read(both, later, level=second.level, before={"": read})
+    assert [judged.level for judged in again.parts] == pytest.approx([0.9875, 0.9625])
+    assert again.parts[0] == read.parts[0] and again.parts[1].finding.interval.seeds == 8
 
 
 def test_where_all_seeds_agree_a_rare_other_value_may_come_unless_it_is_an_identity():
@@ -156,6 +172,7 @@ experiments = dict(numbers=numbers, few=few)
 statements = [
     Statement("clear", "", "It is positive.", (CLEAR,), architecture=UNTRAINED),
     Statement("vague", "", "It is positive.", (VAGUE,), READINGS, architecture=UNTRAINED),
+    Statement("both", "", "Both are.", (CLEAR, dataclasses.replace(VAGUE, name="y")), architecture=UNTRAINED),
 ]
 '''
 
@@ -173,7 +190,8 @@ def test_a_run_adds_seeds_only_where_the_answer_is_open(file, tmp_path):
     assert {name: data.sizes["seed"] for name, data in run.results.items() if not name.startswith("control/")} == {
         "growing/few": 4, "growing/numbers": 8, "growing/numbers@higher": 4,
     }  # fmt: skip
-    levels = [reading["level"] for reading in entries["growing/vague"]["readings"]]
+    levels = [reading["parts"][0]["level"] for reading in entries["growing/vague"]["readings"]]
+    assert [part["level"] for part in entries["growing/both"]["readings"][0]["parts"]] == [0.9875, 0.9625]
     assert levels == [0.9625, 0.9875] and entries["growing/clear"]["readings"][0]["parts"][0]["seeds"] == 4
     fixed = iclab.reproduce(file, seeds=8, out=tmp_path / "fixed")
     assert {data.sizes["seed"] for data in fixed.results.values()} == {8}

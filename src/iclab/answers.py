@@ -34,11 +34,14 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """A part in a reading: the finding on trained models, and on untrained ones (None if they were not tested)."""
+    """A part in a reading: the finding on trained models, and on untrained ones (None if they were not tested), with
+    intervals of this level.
+    """
 
     part: Part
     finding: Finding
     control: Finding | None
+    level: float
     found: str = ""
 
     @property
@@ -71,21 +74,18 @@ class Judged:
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """One reading of a statement: its parts, its theorem's hypotheses at its settings, its answer, and the level of its
-    intervals.
-    """
+    """One reading of a statement: its parts, its theorem's hypotheses at its settings, and its answer."""
 
     reading: Reading
     parts: tuple[Judged, ...]
     theorem: Theorem | None
     answer: Answer
     words: str
-    level: float
 
     @property
-    def settled(self) -> bool:
-        """More seeds would probably not change the answer."""
-        return all(judged.settled for judged in self.parts)
+    def open(self) -> tuple[str, ...]:
+        """The parts that more seeds could settle."""
+        return tuple(judged.part.name for judged in self.parts if not judged.settled)
 
     @property
     def also_untrained(self) -> bool:
@@ -113,13 +113,11 @@ def read(
     before: Mapping[str, Read] = NOTHING,
 ) -> tuple[Read, ...]:
     """Judge every reading of the statement. `control` are the same results of untrained models, `level` is that of the
-    intervals, and readings that were settled `before`, by name, stay as they are.
+    intervals, and parts that were settled `before`, in readings by name, stay as they are.
     """
     with at_level(level):
         return tuple(
-            before[reading.name]
-            if reading.name in before and before[reading.name].settled
-            else _read(statement, reading, results, control, hypotheses, level)
+            _read(statement, reading, results, control, hypotheses, level, before.get(reading.name))
             for reading in statement.readings
         )
 
@@ -148,12 +146,17 @@ def _read(
     control: Results | None,
     hypotheses: Hypotheses,
     level: float,
+    before: Read | None,
 ) -> Read:
-    parts = tuple(_judged(statement, part, reading, results, control) for part in statement.asked(reading))
+    kept = {judged.part.name: judged for judged in before.parts if judged.settled} if before else {}
+    parts = tuple(
+        kept.get(part.name) or _judged(statement, part, reading, results, control, level)
+        for part in statement.asked(reading)
+    )
     require(bool(parts), f"{statement.id}: no part belongs to the reading {reading.name!r}.")
     theorem = None if statement.asked_of else hypotheses(statement.hypotheses or statement.name, reading)
     answer, words = answer_of(parts, theorem, architecture=bool(statement.architecture))
-    return Read(reading, parts, theorem, answer, words, level)
+    return Read(reading, parts, theorem, answer, words)
 
 
 def answer_of(parts: Sequence[Judged], theorem: Theorem | None, *, architecture: bool) -> tuple[Answer, str]:
@@ -206,7 +209,9 @@ def _constants(parts: Sequence[Judged]) -> str:
     return "".join(f" {words}" for words in told + ([f"(loose: {', '.join(loose)})"] if loose else []))
 
 
-def _judged(statement: Statement, part: Part, reading: Reading, results: Results, control: Results | None) -> Judged:
+def _judged(
+    statement: Statement, part: Part, reading: Reading, results: Results, control: Results | None, level: float
+) -> Judged:
     finding = part.rule.judge(_values(statement, part.name, part.statistic, part.rule, reading, results), part.bounds)
     if finding.interval.lost and (diverged := _diverged(part, reading, results)):
         finding = dataclasses.replace(finding, words=f"{finding.words} ({diverged})")
@@ -221,7 +226,7 @@ def _judged(statement: Statement, part: Part, reading: Reading, results: Results
     if part.found is not None:
         number = float(evaluated(statement, part.name, part.found, reading, results).mean())
         found = part.found_as.format(number) if np.isfinite(number) else ""
-    return Judged(part, finding, untrained, found)
+    return Judged(part, finding, untrained, level, found)
 
 
 def _diverged(part: Part, reading: Reading, results: Results) -> str:

@@ -64,7 +64,6 @@ def _reading_entry(read: Read, attempted: bool, printed: Mapping[str, float]) ->
         "changes": dict(read.reading.changes),
         "answer": str(read.answer) if attempted else str(Answer.not_asked),
         "words": read.words if attempted else "",
-        "level": round(read.level, 6),
         "hypotheses": _hypotheses(read.theorem),
         "parts": [_part_entry(judged, attempted) | _number(printed, judged) for judged in read.parts],
     }
@@ -90,6 +89,7 @@ def _part_entry(judged: Judged, attempted: bool) -> dict[str, Any]:
         "name": judged.part.name,
         **describe(judged.part.rule),
         "outcome": str(judged.finding.outcome) if attempted else str(Answer.not_asked),
+        "level": round(judged.level, 6),
         **_finding_entry(judged.finding),
         "found": judged.found,
         "control": None if control is None else {"outcome": str(control.outcome), **_finding_entry(control)},

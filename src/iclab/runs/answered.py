@@ -50,6 +50,7 @@ class PartEntry(Found):
     rule: str
     rule_low: float | None
     rule_high: float | None
+    level: float
     found: str
     control: Found | None
 
@@ -62,7 +63,6 @@ class ReadingEntry(TypedDict):
     changes: dict[str, float | int | bool | str]
     answer: str
     words: str
-    level: float
     hypotheses: Hypotheses | None
     parts: list[PartEntry]
 

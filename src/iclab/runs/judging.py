@@ -48,7 +48,7 @@ class Judge:
         level: float = LEVEL,
         before: Mapping[str, Read] = answers.NOTHING,
     ) -> tuple[Read, ...]:
-        """The statement's readings, at a look with intervals of this level; what was settled `before` stays."""
+        """The statement's readings, at a look with intervals of this level; parts that were settled `before` stay."""
         own, control = self.split(statement.paper, results)
         hypotheses = functools.partial(self._theorem, statement.paper)
         asked = control if set(statement.needs()) <= set(control) else None

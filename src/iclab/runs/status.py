@@ -29,7 +29,7 @@ EVERY = 1.0  # seconds between two writes unless an experiment begins or ends
 class WatchedProgress(RunProgress):
     """Progress that also writes status.json and judges every statement once it has all results of a look.
 
-    Statements that a look settles are not tested again; `unsettled` are left for the next one. The file is removed when
+    What a look settles is not tested again; `unsettled` parts are left for the next one. The file is removed when
     the run is finished, because the page then says more.
     """
 
@@ -78,13 +78,21 @@ class WatchedProgress(RunProgress):
         self.more(cost)
 
     def unsettled(self) -> list[Statement]:
-        """Statements that more seeds could settle, each with the readings that they could settle."""
+        """Statements that more seeds could settle, each with the readings and parts that they could settle."""
         found = []
         for name, statement in self._statements.items():
             reads = self._reads[name]
-            left = tuple(one for one in statement.readings if one.name not in reads or not reads[one.name].settled)
-            if left and (self._judge.papers[statement.paper].unit == "seed" or not reads):
-                found.append(dataclasses.replace(statement, readings=left))
+            if not reads:
+                found.append(statement)
+            elif self._judge.papers[statement.paper].unit == "seed":
+                open_in = {
+                    part.name: tuple(read.reading.name for read in reads.values() if part.name in read.open)
+                    for part in statement.parts
+                }
+                parts = [dataclasses.replace(p, readings=open_in[p.name]) for p in statement.parts if open_in[p.name]]
+                left = [reading for reading in statement.readings if reads[reading.name].open]
+                if parts:
+                    found.append(dataclasses.replace(statement, readings=tuple(left), parts=tuple(parts)))
         return found
 
     def judged(self) -> dict[str, dict[str, Any]]:
@@ -145,7 +153,7 @@ class WatchedProgress(RunProgress):
         self._reads[name] = {read.reading.name: read for read in reads}
         judged = self._judge.entry(statement, reads)
         entry |= {key: judged[key] for key in ("answer", "words")}
-        if self._judge.attempted and (self._last or all(read.settled for read in reads)):
+        if self._judge.attempted and (self._last or not any(read.open for read in reads)):
             self.say(f"[bold]{name} {judged['answer']}[/]")
 
     def _write(self, what: str, fraction: float, left: str) -> None:

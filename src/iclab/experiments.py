@@ -11,7 +11,7 @@ import copy
 import dataclasses
 import itertools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -106,7 +106,8 @@ class Lab:
 
     An `untrained` bench is the control of every experiment: it gets the same requests, but its models stay as
     initialised. Work outside compiled programs does not depend on models, so `replay` spares the control that work.
-    `used` are the names of the trainings requested since it was emptied.
+    `used` are the names of the trainings requested since it was emptied. `experiments` are the names of those that run
+    on it, where that is known.
     """
 
     def __init__(
@@ -120,6 +121,8 @@ class Lab:
         progress: Callable[[str, float], None] = lambda what, fraction: None,
         on_trained: Callable[[Trained], None] = lambda trained: None,
         untrained: bool = False,
+        experiments: Collection[str] | None = None,
+        control_prompts: int = CONTROL_PROMPTS,
     ) -> None:
         self.paper = paper
         self.settings = settings
@@ -131,8 +134,16 @@ class Lab:
         self._trained: dict[str, Trained] = {}
         self.used: set[str] = set()
         self._untrained = untrained
+        self._experiments = experiments
+        self._control_prompts = control_prompts
         self._replayed: list[np.ndarray] = []
         self.computed_outside: list[np.ndarray] = []
+
+    def runs(self, *experiments: str) -> bool:
+        """Whether one of these experiments runs on this bench. What they alone read of a training is not observed for
+        others, which takes less time; the trained models are the same.
+        """
+        return self._experiments is None or not set(experiments).isdisjoint(self._experiments)
 
     def asking(self, engine: Engine, progress: Callable[[str, float], None]) -> Lab:
         """The same bench for one of several concurrent experiments: it shares trainings, but has its own notes."""
@@ -225,7 +236,7 @@ class Lab:
         draws, so differences along it are paired.
         """
         require_positive(prompts=prompts)
-        prompts = min(prompts, CONTROL_PROMPTS) if self._untrained else prompts
+        prompts = min(prompts, self._control_prompts) if self._untrained else prompts
         place = (lambda *at, **coordinates: world) if hasattr(world, "sample") else world
         points = [dict(zip(dims, values, strict=True)) for values in itertools.product(*dims.values())]
         pairs = list(itertools.product(trained.settings, trained.seeds))

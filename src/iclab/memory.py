@@ -23,12 +23,12 @@ SHARE = 0.35  # of a device's memory for one program; a GPU runs two at a time
 
 
 def crowded() -> bool:
-    """Whether compiled programs use half of the memory maps that Linux gives a process (usually 65,530). Each program
-    takes some hundreds, and when none are left, the compiler ends the process.
+    """Whether compiled programs use three quarters of the memory maps that Linux gives a process (usually 65,530). Each
+    program takes some hundreds, and when none are left, the compiler ends the process.
     """
     try:
         most = int(Path("/proc/sys/vm/max_map_count").read_text())
-        return Path("/proc/self/maps").read_bytes().count(b"\n") > most // 2
+        return Path("/proc/self/maps").read_bytes().count(b"\n") > most * 3 // 4
     except (OSError, ValueError):  # another system
         return False
 

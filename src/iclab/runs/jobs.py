@@ -73,9 +73,8 @@ class Job:
     def lab(self, **more: Any) -> Lab:
         """The bench on which its experiments run. Its label names what is kept, not what is drawn."""
         later = f"from-{self.seeds[0]}@" if self.seeds[0] else ""
-        return Lab(
-            self.paper, self.settings, self.seeds, label=f"{self.variant}@{later}" if self.variant else later, **more
-        )
+        label = f"{self.variant}@{later}" if self.variant else later
+        return Lab(self.paper, self.settings, self.seeds, label=label, experiments=self.experiments, **more)
 
     def places(self, experiment: str) -> list[str]:
         """The names of an experiment's results: of trained models and, with `control`, of untrained ones."""

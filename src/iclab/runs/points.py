@@ -28,7 +28,8 @@ from iclab.specification import READING, Point
 from iclab.statements import Reading, Statement
 from iclab.together import Asking, side_by_side
 
-PROMPTS = 2000  # fresh prompts per member at a point, at most: points are many
+PROMPTS = 1000  # fresh prompts per member at a point, at most: points are many
+CONTROL = 250  # those of an untrained member, whose errors are far from a rule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,12 +89,15 @@ def judged(piece: Piece, engine: Asking, report: Callable[[str, float], None]) -
     benches: dict[str, tuple[Lab, Lab]] = {}
     found = {}
     known = {statement.name: statement for statement in paper.statements(settings)}
-    for name, (readings, parts) in piece.asked.items():
-        statement = narrowed(known[name], readings, parts, piece.point.pick) if name in known else None
-        if statement is None:
-            continue
+    stated = [
+        statement
+        for name, (readings, parts) in piece.asked.items()
+        if name in known and (statement := narrowed(known[name], readings, parts, piece.point.pick)) is not None
+    ]
+    experiments = tuple(dict.fromkeys(need.partition("@")[0] for one in stated for need in one.needs()))
+    for statement in stated:
         reading = statement.readings[0]
-        job = _job(piece, reading)
+        job = _job(piece, reading, experiments)
         if job.variant not in benches:
             benches[job.variant] = _bench(piece, job, untrained=False), _bench(piece, job, untrained=True)
         for need in statement.needs():
@@ -108,18 +112,21 @@ def judged(piece: Piece, engine: Asking, report: Callable[[str, float], None]) -
     return found
 
 
-def _job(piece: Piece, reading: Reading) -> Job:
+def _job(piece: Piece, reading: Reading, experiments: tuple[str, ...]) -> Job:
     """The experiments of a reading at the point; results carry its name if it has its own settings."""
     changes = {**piece.changes, **texts(piece.point.changes), **texts(reading.changes)}
     variant = reading.name if reading.changes else ""
     seeds = tuple(range(piece.seeds))
-    return Job(piece.paper, piece.text, (), piece.profile, changes, seeds, False, variant, control=True)
+    return Job(piece.paper, piece.text, experiments, piece.profile, changes, seeds, False, variant, control=True)
 
 
 def _bench(piece: Piece, job: Job, *, untrained: bool) -> Lab:
     """The bench of a reading's experiments. Its label names files on disk and does not affect random numbers."""
     label = f"{piece.point.number:05d}/{f'{job.variant}@' if job.variant else ''}"
-    return Lab(piece.paper, job.settings, job.seeds, label=label, untrained=untrained)
+    return Lab(
+        piece.paper, job.settings, job.seeds, label=label, untrained=untrained, experiments=job.experiments,
+        control_prompts=CONTROL,
+    )  # fmt: skip
 
 
 def _at(settings: Any, reading: Reading, read: Read) -> dict[str, Any]:

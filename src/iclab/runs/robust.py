@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from iclab.ahead import Program, table
 from iclab.authoring.dependence import computing_part
 from iclab.authoring.plugged import pinned_in
 from iclab.devices import numerics, prepare_jax
@@ -23,6 +24,7 @@ from iclab.report.formats import duration
 from iclab.robustness import Robustness
 from iclab.runs.cluster import elsewhere
 from iclab.runs.contents import as_json
+from iclab.runs.jobs import PROGRAMS
 from iclab.runs.manifest import source_digest
 from iclab.runs.options import seed_count
 from iclab.runs.points import Piece, compute_elsewhere, judged
@@ -144,6 +146,7 @@ def _run(
         found[piece.name] = json.loads(as_json(answers))
         store.keep(_place(piece), as_json(answers))
 
+    programs: dict[Any, Program] = {}
     with RunProgress(console, len(pending), every=max(1, len(pending) // 20)) as progress:
 
         def one(piece: Piece, engine: Asking) -> None:
@@ -153,7 +156,11 @@ def _run(
 
         if executor is None:
             tasks = [functools.partial(one, piece) for piece in pending.values()]
-            side_by_side(tasks, ComputingEngine(store.checkpoint), at_once=AT_ONCE)
+            try:
+                side_by_side(tasks, ComputingEngine(store.checkpoint), at_once=AT_ONCE, programs=programs)
+            finally:
+                if programs:
+                    store.write(PROGRAMS, table(programs).encode())
         else:
             every = list(pending.values())
             chunks = [every[start : start + CHUNK] for start in range(0, len(every), CHUNK)]

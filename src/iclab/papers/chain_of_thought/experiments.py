@@ -75,9 +75,10 @@ def observe(model: Transformer, member: Member, key: Key[Array, ""]) -> dict[str
 
 
 def standard(lab: Lab) -> Trained:
-    """The one training."""
+    """The one training. What is observed belongs to the experiment "training"."""
     s: Settings = lab.settings
-    return lab.train("standard", {"standard": lambda seed: worlds.recipe(s, seed)}, s.record_at, (observe,), squared)
+    observers = (observe,) if lab.runs("training") else ()
+    return lab.train("standard", {"standard": lambda seed: worlds.recipe(s, seed)}, s.record_at, observers, squared)
 
 
 def _asked(

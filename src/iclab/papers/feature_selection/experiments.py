@@ -41,17 +41,18 @@ OBSERVED_BATCHES = 2
 BATCHES = (16, 64, 256, 1024)  # B of Lemma 5
 
 
-def look(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
-    """Attention and contributions on a prompt."""
+def share(model: SoftmaxTransformer, prompt: Prompt) -> dict[str, Array]:
+    """Contributions on a prompt. With thousands of neurons they take far longer than all else that is observed."""
     assert prompt.feature_columns is not None
-    return attention_mass(model, prompt) | contributions(model, prompt, prompt.feature_columns)
+    return contributions(model, prompt, prompt.feature_columns)
 
 
 def observe(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Norms of patterns, attention and contributions in domain, attention out of domain ("out_...")."""
-    inside, outside = expect_in(look, model, (member.world, member.watched[0]), key, OBSERVED_BATCHES)
-    outside = {f"out_{name}": value for name, value in outside.items() if name.startswith("attention")}
-    return pattern_norms(model, member.world) | inside | outside
+    inside, outside = expect_in(attention_mass, model, (member.world, member.watched[0]), key, OBSERVED_BATCHES)
+    shares = expect(share, model, member.world, key, OBSERVED_BATCHES)
+    attended = inside | {f"out_{name}": value for name, value in outside.items()}
+    return pattern_norms(model, member.world) | attended | shares
 
 
 def attend(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
@@ -68,9 +69,10 @@ def watch_neurons(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]
 
 
 def standard(lab: Lab) -> Trained:
-    """The one training."""
+    """The one training. What is observed belongs to the experiment "training"."""
     s: Settings = lab.settings
-    return lab.train("standard", recipe(s), s.record_at, (observe, watch_neurons), at_most=s.most_seeds)
+    observers = (observe, watch_neurons) if lab.runs("training") else ()
+    return lab.train("standard", recipe(s), s.record_at, observers, at_most=s.most_seeds)
 
 
 def training(lab: Lab) -> xr.Dataset:

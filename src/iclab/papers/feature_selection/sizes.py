@@ -13,7 +13,7 @@ from jaxtyping import Array, Key
 
 from iclab.authoring import Experiment, Lab, Member, expect, expect_in, geometric, swept
 from iclab.models.softmax_transformer import SoftmaxTransformer
-from iclab.papers.feature_selection.experiments import OBSERVED_BATCHES, alone, look
+from iclab.papers.feature_selection.experiments import OBSERVED_BATCHES, alone, share
 from iclab.papers.feature_selection.laws import TOTALS
 from iclab.papers.feature_selection.settings import Settings, recipe
 from iclab.probes.attention import attention_mass
@@ -78,7 +78,7 @@ def counts(lab: Lab) -> xr.Dataset:
 
 def contribute(model: SoftmaxTransformer, member: Member, key: Key[Array, ""]) -> dict[str, Array]:
     """Proposition 2: contributions of label and feature parts."""
-    return expect(look, model, member.world, key, OBSERVED_BATCHES)
+    return expect(share, model, member.world, key, OBSERVED_BATCHES)
 
 
 def widths(lab: Lab) -> xr.Dataset:

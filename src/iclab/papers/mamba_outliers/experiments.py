@@ -49,14 +49,14 @@ def observe(model: Model, member: Member, key: Key[Array, ""]) -> dict[str, Arra
 
 
 def train_one_layer(lab: Lab, kind: str) -> Trained:
-    """One-layer models, one setting per task set."""
+    """One-layer models, one setting per task set. What is observed belongs to the experiment "attention"."""
     s: Settings = lab.settings
     recipes = {name: one_layer(s, kind, shifts) for name, shifts in TASK_SETS.items()}
     other = kind == OWN and s.model != OWN
     # Any other model has the same random stream, whatever it is called and wherever it comes from.
     name = "model-one-layer" if other else f"{kind}-one-layer"
-    observers = (observe,) if not other or watchable(s) else ()
-    return lab.train(name, recipes, s.record_at(s.steps), observers)
+    watched = kind == OWN and lab.runs("attention") and (not other or watchable(s))
+    return lab.train(name, recipes, s.record_at(s.steps), (observe,) if watched else ())
 
 
 def watchable(s: Settings) -> bool:

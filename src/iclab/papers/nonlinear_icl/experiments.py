@@ -62,14 +62,16 @@ def observers(s: Settings) -> tuple[Callable[..., Any], ...]:
 
 
 def standard(lab: Lab) -> Trained:
-    """The model of Figs. 2-4: α = 0.8."""
-    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, observers(lab.settings))
+    """The model of Figs. 2-4: α = 0.8. What is observed belongs to the experiment "training"."""
+    looks = observers(lab.settings) if lab.runs("training") else ()
+    return lab.train("standard", recipe(lab.settings), lab.settings.record_at, looks)
 
 
 def low_alpha(lab: Lab) -> Trained:
-    """The model of Fig. 5: α = 0.6."""
+    """The model of Fig. 5: α = 0.6. Its neurons belong to the experiment "pruned"."""
     s: Settings = lab.settings
-    return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], observers(s))
+    looks = observers(s) if lab.runs("pruned") else ()
+    return lab.train("low-alpha", {"low-alpha": recipe(s, s.low_matching_fraction)}, [0, s.steps], looks)
 
 
 def tested(lab: Lab, trained: Trained, name: str, dims: Grid, prompts: int, **more: Any) -> xr.Dataset:
@@ -190,7 +192,7 @@ def tasks(lab: Lab) -> xr.Dataset:
         return in_domain(s, s.test_matching_fraction, s.test_length, s.longest_test, which, m)
 
     recipes = {name: functools.partial(make, m, n) for name, (m, n) in cells.items()}
-    trained = lab.train("tasks", recipes, [0, s.steps], observers(s))
+    trained = lab.train("tasks", recipes, [0, s.steps])
     found = lab.evaluate(trained, "tasks", errors(hinge), unseen, {"domain": ("in",)}, s.prompts).isel(domain=0)
     relevant, counts = zip(*cells.values(), strict=True)
     return found.assign_coords(relevant=("setting", list(relevant)), task_count=("setting", list(counts)))

@@ -8,6 +8,7 @@ import small
 from iclab import ensemble, evaluation, randomness
 from iclab.evaluation import Jobs, errors, evaluate, expect
 from iclab.losses import hinge
+from iclab.models import at_a_time
 
 
 class Constant(eqx.Module):
@@ -52,12 +53,12 @@ def test_the_hinge_loss_and_the_error_are_different_things():
 def test_large_prompts_are_answered_a_few_at_a_time_with_the_same_result(monkeypatch):
     world, model, key = small.world(), Oracle(jnp.float32(0.25)), randomness.key(7)
     measure = lambda model, prompt: {"size": jnp.sum(prompt.tokens() ** 2)}  # noqa: E731
-    assert evaluation.at_a_time(world, key, 12) == 12
+    assert at_a_time(model, 12, evaluation.cached(world, key)) == 12
     whole = expect(measure, model, world, key, 2, batch=12)
     bytes_of_one = world.sample(key, 0).tokens().nbytes
     for most, size in ((5.5, 4), (0.5, 1)):
         monkeypatch.setattr(evaluation, "CACHED", int(most * bytes_of_one))
-        assert evaluation.at_a_time(world, key, 12) == size
+        assert at_a_time(model, 12, evaluation.cached(world, key)) == size
         few = expect(measure, model, world, key, 2, batch=12)
         assert np.allclose(few["size"], whole["size"], rtol=1e-6)
 

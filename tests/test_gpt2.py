@@ -6,9 +6,10 @@ import pytest
 
 import reference
 import small
-from iclab import randomness
+from iclab import randomness, training
 from iclab.errors import InputError
 from iclab.losses import cross_entropy, hinge, squared
+from iclab.models import at_a_time
 from iclab.models.gpt2 import GPT2Settings
 from iclab.worlds.concepts import Concepts, Kind, orthonormal_concepts
 from iclab.worlds.reasoning import Reasoning
@@ -58,6 +59,24 @@ def test_it_agrees_with_a_slow_float64_forward_on_every_world(name):
         assert np.allclose(output, expected, atol=1e-4)
         assert np.allclose(trace.attention[..., np.flatnonzero(prompt.present[:-1])], attention[..., :-1], atol=1e-5)
         assert np.isfinite(loss.value(output, prompt))
+
+
+def test_a_batch_in_pieces_has_the_loss_and_gradient_of_the_whole_batch(monkeypatch):
+    """The loss, the error and every weight's gradient, over pieces of 10, 4 and 1 of 20 prompts, and over all."""
+    world, loss = worlds()["labels"]
+    model = model_of(world)
+    draw_all = jax.vmap(lambda number: world.sample(jax.random.fold_in(randomness.key(3), number), number))
+    prompts = jax.jit(draw_all)(jnp.arange(20)).written_out()
+    axes = jax.tree.map(lambda leaf: 0, prompts)
+    mean = lambda model, prompts: training._batch_loss(model, prompts, axes, loss)  # noqa: E731
+    gradient = eqx.filter_value_and_grad(mean, has_aux=True)
+    assert [at_a_time(model, batch) for batch in (64, 60, 7, 250)] == [8, 6, 7, 5]
+    whole = jax.tree.leaves(eqx.filter_jit(gradient)(model, prompts))
+    for most in (10, 4, 1):
+        monkeypatch.setattr(type(model), "at_a_time", most)
+        pieces = jax.tree.leaves(eqx.filter_jit(training._by_pieces)(gradient, model, prompts))
+        assert len(pieces) == len(whole) > 10
+        assert all(np.allclose(one, other, atol=1e-5) for one, other in zip(pieces, whole, strict=True))
 
 
 @pytest.mark.parametrize(("depth", "heads", "width"), SIZES)

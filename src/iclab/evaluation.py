@@ -17,7 +17,7 @@ from jaxtyping import Array, Int, Key
 
 from iclab import ensemble, memory
 from iclab.losses import Loss, never
-from iclab.models import Model
+from iclab.models import Model, at_a_time
 from iclab.prompts import Prompt
 from iclab.worlds import World, sampled
 
@@ -60,7 +60,7 @@ def expect(
     def one(index: Int[Array, ""], prompt_key: Key[Array, ""]) -> Mapping[str, Array]:
         return measure(model, sampled(world, prompt_key, index))
 
-    size = at_a_time(world, key, batch)
+    size = at_a_time(model, batch, cached(world, key))
 
     def body(number: Int[Array, ""], sums: Any) -> Any:
         keys = jax.random.split(jax.random.fold_in(key, number), batch)
@@ -73,15 +73,10 @@ def expect(
     return {name: total / batches for name, total in sums.items()}
 
 
-def at_a_time(world: Any, key: Any, batch: int) -> int:
-    """How many prompts of a batch are answered at once: on a CPU, as many as stay in a core's cache. Shapes are enough
-    for both.
-    """
-    if jax.default_backend() != "cpu":
-        return batch
+def cached(world: Any, key: Any) -> int:
+    """How many prompts have room in a core's cache. Shapes are enough for both."""
     tokens = jax.eval_shape(_tokens, world, key)
-    most = max(1, CACHED // (tokens.size * tokens.dtype.itemsize))
-    return max(size for size in range(1, batch + 1) if batch % size == 0 and size <= most)
+    return int(CACHED // (tokens.size * tokens.dtype.itemsize))
 
 
 def expect_in(

@@ -27,6 +27,7 @@ from iclab.engine import (
     silent,
     training_footprint,
 )
+from iclab.models import at_a_time
 from iclab.training import State
 
 # Of the machine's own matrix-product rate, what trainings of small models reach; measured 0.4-0.8 on CPU.
@@ -144,8 +145,8 @@ def _evaluation(request: EvaluationRequest) -> Asked:
     if key not in _COSTS:
         job, shapes = _job(request)
         held = memory.bytes_of((shapes, _evaluation_shapes(request)))
-        _, _, world, random, _ = shapes
-        size = evaluation.at_a_time(world, random, evaluation.BATCH)  # a loop counts as one round of so many prompts
+        model, _, world, random, _ = shapes
+        size = at_a_time(model, evaluation.BATCH, evaluation.cached(world, random))  # a loop counts as one round
         operations = memory.arithmetic(job, *shapes) * evaluation.BATCH / size
         _COSTS[key] = Footprint(held, memory.working_set(job, *shapes)), operations
     footprint, operations = _COSTS[key]

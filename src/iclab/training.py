@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, Int, Key
 from iclab import ensemble, memory
 from iclab.errors import require
 from iclab.losses import Loss
-from iclab.models import Model, ModelSettings
+from iclab.models import Model, ModelSettings, at_a_time
 from iclab.optimisation import Training, optimiser_of, rounded
 from iclab.prompts import Prompt
 from iclab.worlds import World, sampled
@@ -122,7 +122,7 @@ def _advance(
         model = rounded(model) if member.training.half else model
         return _batch_loss(model, _sharing(prompts, first.dictionary, first.answers), axes, loss)
 
-    gradient = eqx.filter_value_and_grad(objective, has_aux=True)
+    gradient = functools.partial(_by_pieces, eqx.filter_value_and_grad(objective, has_aux=True))
 
     # A step ends with drawing the prompts of the next one. Drawn where they are used, the compiler would draw them
     # again in every place where the model reads them, forward and backward: on a CPU that was half of the time.
@@ -157,6 +157,21 @@ def _advance(
 def _better(best: Best, state: State, value: Float[Array, ""]) -> Best:
     now = Best(state.model, value, state.step)
     return jax.tree.map(lambda new, old: jnp.where(value < best.value, new, old), now, best)
+
+
+def _by_pieces(gradient: Callable[..., Any], model: Any, prompts: Any) -> Any:
+    """`gradient(model, prompts)`, a mean over prompts, as the mean over as many pieces as the model wants."""
+    count = ensemble.size(prompts)
+    size = at_a_time(model, count)
+    if size == count:
+        return gradient(model, prompts)
+    pieces = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), prompts)
+    shapes = jax.eval_shape(gradient, model, ensemble.one_of(pieces))
+    sums, _ = jax.lax.scan(
+        lambda sums, piece: (jax.tree.map(jnp.add, sums, gradient(model, piece)), None),
+        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes), pieces,
+    )  # fmt: skip
+    return jax.tree.map(lambda leaf: leaf * (size / count), sums)
 
 
 @functools.cache

@@ -31,8 +31,8 @@ def at_a_time(model: Any, batch: int, most: int | None = None) -> int:
     """
     if jax.default_backend() != "cpu":
         return batch
-    room = max(1, min(getattr(model, "at_a_time", batch), batch if most is None else most))
-    return max(size for size in range(1, batch + 1) if batch % size == 0 and size <= room)
+    room = max(1, min(getattr(model, "at_a_time", batch), batch if most is None else most, batch))
+    return next(size for size in range(room, 0, -1) if batch % size == 0)
 
 
 @runtime_checkable

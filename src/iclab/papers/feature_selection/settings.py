@@ -48,7 +48,7 @@ class Settings:
     steps: int = 400  # T
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     record_every: int = 20
-    prompts: int = 4_000
+    prompts: int = 10_000
     rate_steps: int = 500  # T where exponents are measured
     size_steps: int = 400  # T at M = 30 where M grows, and T grows with √M as in (6)
     rate_programs: int = 4  # at most so many values of a setting whose every value is a program of its own

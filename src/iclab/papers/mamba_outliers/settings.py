@@ -69,8 +69,8 @@ class Settings:
     stack_steps: int = 1500  # T
     record_every: int = 100
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
-    prompts: int = 2_000
-    trend_prompts: int = 500
+    prompts: int = 4_000
+    trend_prompts: int = 1_000
     rate_steps: int = 800  # T where exponents are measured
     rate_initial_scale: float = 0.02  # δ there: at 0.2 the linear model's untrained answers are right already
     mamba_slowdown: float = 20.0  # η is divided by this there, so that a passage takes many steps

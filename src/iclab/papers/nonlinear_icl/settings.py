@@ -64,8 +64,8 @@ class Settings:
     steps: int = 1000  # T
     basis_seed: int = 0  # 0: axis-aligned patterns; otherwise the seed of a random rotation of them
     record_every: int = 50
-    prompts: int = 2_000  # fresh prompts per member where an error below 0.01 is claimed
-    trend_prompts: int = 500  # fresh prompts per member where a trend is claimed
+    prompts: int = 4_000  # fresh prompts per member where an error below 0.01 is claimed
+    trend_prompts: int = 1_000  # fresh prompts per member where a trend is claimed
     rate_steps: int = 1000  # T where exponents are measured
     rate_programs: int = 9  # at most so many values of a setting whose every value is a program of its own
     size_constant: float = 140.0  # T over (10) where M1 is swept and a = ±1/m

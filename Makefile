@@ -15,7 +15,7 @@ reproduce: install  ## the main job: all papers, quick profile
 	$(BIN)/iclab reproduce
 
 test: $(VENV)/installed-test  ## everything CI checks: format, lint, types, documentation, tests; two at a time
-	$(MAKE) --no-print-directory --jobs 2 lint docs test-some test-others
+	$(MAKE) --no-print-directory --jobs 2 lint test-others docs test-some
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check src tests benchmarks docs examples gallery
@@ -23,7 +23,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 # The tests as two processes, for two cores. Those that read the run of all papers are in one, so that it is made once.
-SOME := $(addprefix tests/test_,bench.py conformance.py examples.py explorer.py gallery.py language_model.py opened.py page.py printing.py reproduce.py serving.py survival.py)
+SOME := $(addprefix tests/test_,conformance.py examples.py explorer.py gallery.py language_model.py opened.py page.py printing.py reproduce.py serving.py survival.py)
 
 test-some: $(VENV)/installed-test
 	$(BIN)/pytest $(SOME)

@@ -18,6 +18,7 @@ from iclab.errors import InputError
 from iclab.experiments import Lab
 from iclab.losses import hinge
 from iclab.planning import Plan, PlanningEngine
+from iclab.report import sweeps as drawing_sweeps
 from iclab.runs import sweep as sweeping
 from iclab.runs.options import grid_values
 from iclab.runs.sweep_target import find, load
@@ -133,6 +134,15 @@ def test_a_sweep_writes_tables_and_a_figure(swept):
     rows = (swept.directory / "results.csv").read_text().splitlines()
     assert rows[0].startswith("matching_fraction,step_size,setting,seed") and len(rows) == 1 + 2 * 3 * 2
     xr.testing.assert_identical(xr.load_dataset(swept.directory / "results.nc"), swept.data.load())
+
+
+def test_a_table_that_is_too_long_is_left_to_the_file_of_all_numbers(swept, monkeypatch):
+    data = swept.data.load()
+    whole = drawing_sweeps.tables(data)
+    assert None not in whole.values()
+    rows = len(whole["results"].splitlines()) - 1
+    monkeypatch.setattr(drawing_sweeps, "MOST_ROWS", rows - 1)
+    assert drawing_sweeps.tables(data)["results"] is None
 
 
 def test_a_flipped_byte_is_reported_and_the_shard_done_again(swept, monkeypatch, capsys, tmp_path):
@@ -278,7 +288,7 @@ def test_the_plan_counts_what_every_paper_asks_for():
         paper.experiments[name].run(lab)
     plan = Plan.of(engine.asked)
     assert plan.trainings == 8 and plan.evaluations == 160 and len(plan.programs) == 2
-    assert 1e6 < plan.memory < 1e9 and 1.0 < plan.seconds() < 600
+    assert 1e6 < plan.memory < 1e9 and 0.01 < plan.seconds() < 600  # on fast and on slow machines
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def reproduce(
 ) -> None:
     """Train models, test statements and answer them; write figures and a page.
 
-    Without ids it runs all papers, which takes about half an hour on two cores.
+    Without ids it runs all papers, which takes a quarter to half an hour on two cores.
     `iclab reproduce nonlinear-icl/fig3a --most-seeds 32` adds seeds to one figure until its answer is clear;
     `iclab reproduce feature-selection --set noise_norm=0.3 --out runs/noisy` asks what happens with more noise.
     To continue an interrupted run, repeat the command with the same --out.

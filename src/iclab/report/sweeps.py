@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from iclab.report.figures import picture
 from iclab.statistics import unit_of
 
 MOST_PANELS, COLUMNS = 12, 3
+MOST_ROWS = 1_000_000  # of a table; more than a spreadsheet opens
 
 
 def measure_of(data: xr.Dataset, measure: str | None) -> str:
@@ -74,13 +76,15 @@ def _map(figure: Figure, axis: Any, values: xr.DataArray, swept: list[str]) -> N
     axis.grid(visible=False)
 
 
-def tables(data: xr.Dataset) -> dict[str, str]:
-    """The numbers as CSV, one file per set of dimensions: "results" for the most common, else "results-neuron"."""
+def tables(data: xr.Dataset) -> dict[str, str | None]:
+    """The numbers as CSV, one file per set of dimensions: "results" for the most common, else "results-neuron". None in
+    the place of a table that is too long.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, values in data.data_vars.items():
         groups.setdefault(tuple(map(str, values.dims)), []).append(str(name))
     main = max(groups, key=lambda dims: len(groups[dims]))
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
     for dims in groups:
         if dims == main or not set(dims) <= set(main):
             names = [
@@ -90,8 +94,10 @@ def tables(data: xr.Dataset) -> dict[str, str]:
                 for name in groups[other]
             ]
             extra = "".join(f"-{dim}" for dim in dims if dim not in main)
-            frame = data[names].to_dataframe(dim_order=list(dims)).reset_index()
-            found[f"results{extra}"] = frame.to_csv(index=False)
+            found[f"results{extra}"] = None
+            if math.prod(data.sizes[dim] for dim in dims) <= MOST_ROWS:
+                frame = data[names].to_dataframe(dim_order=list(dims)).reset_index()
+                found[f"results{extra}"] = frame.to_csv(index=False)
     return found
 
 

@@ -211,7 +211,10 @@ def _write_out(finished: Sweep, store: Store, measure: str | None, console: Cons
         loaded = data.load()
         store.write("results.nc", to_bytes(loaded))
         for name, text in tables(loaded).items():
-            store.write(f"{name}.csv", text.encode())
+            if text is None:
+                console.print(f"  {name}.csv would be too long for a table; results.nc has these numbers")
+            else:
+                store.write(f"{name}.csv", text.encode())
     else:
         console.print(
             f"  {data.nbytes / 1e9:.1f} GB, not written as one file; use iclab.open_sweep({str(store.directory)!r})"

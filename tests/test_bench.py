@@ -51,6 +51,22 @@ def test_an_ensemble_of_peers_takes_the_steps_of_a_peer(monkeypatch):
             torch.manual_seed(1)
             losses.append([float(step().mean()) for _ in range(3)])
         np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+    for name in ("linear", "retnet", "gru"):
+        losses = [peers.compiled(name, 2)() for _ in range(2)]
+        assert losses[0].shape == (2,) and torch.isfinite(losses[0]).all()
+
+
+def test_a_peer_that_cannot_be_measured_is_left_out_and_the_others_are_kept(monkeypatch):
+    def measured(case, *more):
+        if "compiled" in more:
+            raise InputError("the compiler\nis missing")
+        return {"rate": 7.0}
+
+    said = []
+    monkeypatch.setattr(table, "_measured", measured)
+    found = table._peers(["gla"], "2 x cpu", 64, said.append)
+    assert found == {"eager_rate": 7.0, "compiled_rate": None, "compiled_members": None}
+    assert said == [f"  without compiled --members {n}: is missing" for n in table.ON_CPU]
 
 
 def test_ours_counts_model_steps_of_all_members():

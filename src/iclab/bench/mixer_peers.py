@@ -6,13 +6,14 @@ Of every prompt the label alone is stored, so that a memory is one vector: the w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from iclab.models.mechanisms import FIXED, SLOWEST, SMALLEST, TEMPERATURE, Mechanism
 
 
-def mixer(torch: Any, columns: int, scale: float, mechanism: Mechanism) -> Any:
-    """A one-layer mixer on dense prompts (batch × tokens × columns) whose last column is the label."""
+def mixer(torch: Any, columns: int, scale: float, mechanism: Mechanism) -> Callable[[], Any]:
+    """Makes one-layer mixers of one class, on dense prompts (batch × tokens × columns) whose last column is the label."""
     nn, functional = torch.nn, torch.nn.functional
 
     def unit(keys: Any) -> Any:
@@ -78,11 +79,11 @@ def mixer(torch: Any, columns: int, scale: float, mechanism: Mechanism) -> Any:
                     memory = memory - found * erased[:, t]
             return (memory * query).sum(dim=1)
 
-    return Mixer()
+    return Mixer
 
 
-def gru(torch: Any, columns: int, scale: float, width: int, plain: bool) -> Any:
-    """A gated recurrent unit: the library's, or one of a few lines that can be vmapped."""
+def gru(torch: Any, columns: int, scale: float, width: int, plain: bool) -> Callable[[], Any]:
+    """Makes gated recurrent units: the library's, or ones of a few lines that can be vmapped."""
     nn = torch.nn
 
     class Library(nn.Module):
@@ -113,4 +114,4 @@ def gru(torch: Any, columns: int, scale: float, width: int, plain: bool) -> Any:
                 state = (1 - opened) * state + opened * torch.tanh(candidate[:, t] + (kept * state) @ self.states[2].T)
             return state @ self.readout
 
-    return Plain() if plain else Library()
+    return Plain if plain else Library

@@ -169,11 +169,10 @@ def peer(name: str, device: str = "cpu", plain: bool = False) -> Peer:
     }
     own = made.model
     if isinstance(own, MixerSettings):
-        one = functools.partial(mixer, torch, columns, float(own.initial_scale), own.mechanism)
-        models[name] = one, peer_data.classification, hinge
+        models[name] = mixer(torch, columns, float(own.initial_scale), own.mechanism), peer_data.classification, hinge
     elif isinstance(own, GRUSettings):
-        unit = functools.partial(gru, torch, columns, float(own.initial_scale), own.width, plain)
-        models[name] = unit, peer_data.classification, hinge
+        make_unit = gru(torch, columns, float(own.initial_scale), own.width, plain)
+        models[name] = make_unit, peer_data.classification, hinge
     make, data, loss = models[name]
     draw = functools.partial(data, torch, world, batch, torch.device(device))
     scales = {"value": float(training.scales["value_weights"])} if name == "residual" else {}

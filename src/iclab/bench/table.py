@@ -52,7 +52,7 @@ def measure(
         timed = [name, "--seconds", str(seconds)]
         found = _measured(*timed, *extra)
         cases[name] = found | {"words": CASES[name].words, "flop": CASES[name].flop}
-        cases[name] |= _peers(timed, machine["device"], CASES[name].on_gpu) if has_torch else NO_PEERS
+        cases[name] |= _peers(timed, machine["device"], CASES[name].on_gpu, say) if has_torch else NO_PEERS
     again = _measured("matrix")
     machine["flop_per_s"] = max(machine["flop_per_s"], again["flop_per_s"])
     for case in cases.values():
@@ -66,13 +66,22 @@ def measure(
 NO_PEERS = {"eager_rate": None, "compiled_rate": None, "compiled_members": None}
 
 
-def _peers(timed: Sequence[str], device: str, on_gpu: int) -> dict[str, Any]:
-    """The rates of both peers."""
+def _peers(timed: Sequence[str], device: str, on_gpu: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """The rates of both peers; none for a peer that cannot be measured here, so that the others are not lost."""
+
+    def rate(*peer: str) -> float | None:
+        try:
+            found: float = _measured(*timed, "--peer", *peer)["rate"]
+        except InputError as error:
+            say(f"  without {' '.join(peer)}: {str(error).strip().splitlines()[-1]}")
+            return None
+        return found
+
     sizes = ON_CPU if "cpu" in device.lower() else tuple(on_gpu // share for share in SHARES)
-    eager = _measured(*timed, "--peer", "eager")["rate"]
-    tried = {n: _measured(*timed, "--peer", "compiled", "--members", str(n))["rate"] for n in sizes}
-    best = max(tried, key=lambda members: tried[members])
-    return {"eager_rate": eager, "compiled_rate": tried[best], "compiled_members": best}
+    eager = rate("eager")
+    tried = {n: found for n in sizes if (found := rate("compiled", "--members", str(n))) is not None}
+    compiled = max(((found, members) for members, found in tried.items()), default=(None, None))
+    return {"eager_rate": eager, "compiled_rate": compiled[0], "compiled_members": compiled[1]}
 
 
 def table(found: dict[str, Any]) -> Table:

@@ -13,7 +13,7 @@ from iclab.models.mechanisms import FIXED, SLOWEST, SMALLEST, TEMPERATURE, Mecha
 
 
 def mixer(torch: Any, columns: int, scale: float, mechanism: Mechanism) -> Callable[[], Any]:
-    """Makes one-layer mixers of one class, on dense prompts (batch × tokens × columns) whose last column is the label."""
+    """Makes one-layer mixers of one class on dense prompts (batch × tokens × columns); the last column is the label."""
     nn, functional = torch.nn, torch.nn.functional
 
     def unit(keys: Any) -> Any:

@@ -4,18 +4,23 @@ most 5 % of runs, and what is clear costs half of the seeds.
 
 import concurrent.futures
 import itertools
+from collections import namedtuple
 
 import numpy as np
 import pytest
 import scipy.stats
 import xarray as xr
+from rich.console import Console
 
 import iclab
 from iclab import answers
 from iclab.errors import InputError
 from iclab.expressions import measured
 from iclab.kinds import Outcome, above, below, identical, within
+from iclab.papers import PAPERS
 from iclab.runs.jobs import asked, cut
+from iclab.runs.judging import Judge
+from iclab.runs.status import WatchedProgress
 from iclab.sequential import once, until_decided
 from iclab.statements import Part, Statement
 from iclab.statistics import at_level, interval
@@ -143,6 +148,7 @@ import dataclasses
 
 from iclab.authoring import *
 import xarray as xr
+from rich.console import Console
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,3 +241,17 @@ def test_minutes_and_a_fixed_number_of_seeds_do_not_go_together(file, tmp_path, 
     assert status == 2 and complaint == "iclab: --minutes soon: give a whole number, for example 8.\n"
     status, _, complaint = command("reproduce", file, "--seeds", 4, "--most-seeds", 8)
     assert status and "--seeds fixes the number of seeds" in complaint
+
+
+def test_parts_of_one_name_ask_again_for_their_own_readings_only():
+    """Beyond (6) has three; with the readings of the others they asked for an experiment that has no seeds."""
+    paper = PAPERS["feature-selection"]
+    stated = next(one for one in paper.statements(paper.settings["quick"]) if one.name == "eq6-mean")
+    assert len({part.name for part in stated.parts}) < len(stated.parts)
+    judge = Judge({paper.id: paper}, {paper.id: paper.settings["quick"]})
+    progress = WatchedProgress(Console(quiet=True), 0.0, None, [stated], judge)
+    unclear = namedtuple("Unclear", "reading open")
+    names = tuple(dict.fromkeys(part.name for part in stated.parts))
+    progress._reads[stated.id] = {one.name: unclear(one, names) for one in stated.readings}
+    (again,) = progress.unsettled()
+    assert set(again.needs()) == set(stated.needs())

@@ -85,11 +85,11 @@ class WatchedProgress(RunProgress):
             if not reads:
                 found.append(statement)
             elif self._judge.papers[statement.paper].unit == "seed":
-                open_in = {
-                    part.name: tuple(read.reading.name for read in reads.values() if part.name in read.open)
-                    for part in statement.parts
-                }
-                parts = [dataclasses.replace(p, readings=open_in[p.name]) for p in statement.parts if open_in[p.name]]
+                parts = []
+                for part in statement.parts:  # several may have one name, each in readings of its own
+                    asked = [read for read in reads.values() if part in statement.asked(read.reading)]
+                    if open_in := tuple(read.reading.name for read in asked if part.name in read.open):
+                        parts.append(dataclasses.replace(part, readings=open_in))
                 left = [reading for reading in statement.readings if reads[reading.name].open]
                 if parts:
                     found.append(dataclasses.replace(statement, readings=tuple(left), parts=tuple(parts)))

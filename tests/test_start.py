@@ -48,6 +48,16 @@ def test_it_starts_without_what_trainings_need(arguments, printed, tmp_path):
     assert "iclab.cli" in loaded and not set(HEAVY) & set(loaded)
 
 
+def test_papers_of_packages_are_imported_once_for_the_list(tmp_path):
+    """The second time, `iclab list` reads what the first has kept; another source of a package is another file."""
+    from iclab.contents import imported
+
+    first, _ = start(tmp_path, "list")
+    second, loaded = start(tmp_path, "list")
+    assert second == first and not set(HEAVY) & set(loaded)
+    assert all(paper["id"] in first for paper in imported())
+
+
 def test_what_the_package_exports_is_there_when_asked_for():
     assert iclab.reproduce is reproduce.reproduce
     assert iclab.Run is opened.Run and iclab.open_run is opened.open_run and iclab.load_model is saved.load_model

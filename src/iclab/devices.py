@@ -6,10 +6,11 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
+
+from iclab.cache import cache_directory
 
 NUMERICS = {  # JAX options that affect results
     "64 bits": "jax_enable_x64",
@@ -23,14 +24,6 @@ def use_all_cores() -> None:
     """Make every CPU core a JAX device. Only possible before JAX has started; later calls change nothing."""
     with contextlib.suppress(RuntimeError):  # JAX has started already (in a notebook, say): keep the devices it has
         jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)
-
-
-def cache_directory(what: str = "compiled") -> Path:
-    """The folder for compiled programs (or `what` else): $ICLAB_CACHE, or iclab/compiled in the user's cache folder."""
-    given = os.environ.get("ICLAB_CACHE")
-    if given:
-        return Path(given) if what == "compiled" else Path(given) / what
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "iclab" / what
 
 
 def prepare_jax() -> None:

@@ -120,7 +120,8 @@ def doctor() -> None:
     from iclab import training
     from iclab.authoring.paper import PROFILES
     from iclab.bench.cases import CASES
-    from iclab.devices import cache_directory, prepare_jax
+    from iclab.cache import cache_directory
+    from iclab.devices import prepare_jax
     from iclab.library import library
     from iclab.runs.manifest import environment
     from iclab.runs.sweep_target import settings_of

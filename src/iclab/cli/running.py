@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.table import Table
@@ -24,7 +23,7 @@ from iclab.cli.console import (
     say,
     shortened,
 )
-from iclab.contents import contents, stored
+from iclab.contents import everything, imported, stored
 
 SHOWN = 12  # programs in the table of --profile-time
 
@@ -43,8 +42,7 @@ def list_statements(ids: Ids = (), experiments: Flag = False) -> None:
     if experiments:
         _list_experiments(ids)
         return
-    known = stored(ids) if ids else None if entry_points(group="iclab") else contents()
-    papers = _chosen(ids) if known is None else known
+    papers = (stored(ids) or imported(ids)) if ids else everything()
     single = sum(len(paper["statements"]) for paper in papers) == 1
     for paper in papers:
         package = f" (from {paper['package']})" if paper.get("package") else ""
@@ -60,21 +58,6 @@ def list_statements(ids: Ids = (), experiments: Flag = False) -> None:
                 say(line if single else shortened(line, OUT.width))
                 for reading in filter(None, statement["readings"] if single else ()):
                     say(f"    {statement['id']}[{reading}]")
-
-
-def _chosen(ids: Ids) -> list[dict[str, Any]]:
-    """The statements that the ids name, by paper, read from the papers and not from the stored list."""
-    from iclab.contents import entry
-    from iclab.library import default_settings, library, select
-
-    shelf, names = library(ids)
-    wanted = {statement.id for statement in select(names, papers=shelf.papers)}
-    found = []
-    for paper in shelf.papers.values():
-        one = entry(paper, default_settings(paper)) | {"package": shelf.packages.get(paper.id, "")}
-        one["statements"] = [statement for statement in one["statements"] if statement["id"] in wanted]
-        found += [one] if one["statements"] else []
-    return found
 
 
 def _list_experiments(ids: Ids) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from iclab.devices import cache_directory
+from iclab.cache import cache_directory
 from iclab.errors import InputError, require
 from iclab.language.network import LanguageModel
 

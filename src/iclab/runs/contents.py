@@ -17,6 +17,7 @@ import xarray as xr
 
 from iclab.ensemble import unstack
 from iclab.experiments import Trained
+from iclab.runs import netcdf
 from iclab.runs.saved import file_part, making
 
 
@@ -27,6 +28,8 @@ def as_json(content: Any) -> bytes:
 
 def to_bytes(data: xr.Dataset) -> bytes:
     """A dataset as a netCDF file."""
+    if netcdf.is_plain(data):
+        return netcdf.written(data)
     with _alone():
         return bytes(data.to_netcdf(engine="h5netcdf"))
 

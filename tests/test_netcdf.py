@@ -1,5 +1,6 @@
 """Results are written as xarray would write them through h5netcdf, and read by it."""
 
+import concurrent.futures
 import io
 
 import h5py
@@ -71,6 +72,12 @@ def test_what_is_read_is_what_was_written_to_the_last_bit(data):
 
 def test_the_same_result_is_the_same_file():
     assert to_bytes(result()) == to_bytes(result()) != to_bytes(result(total=3.6))
+
+
+def test_threads_write_side_by_side():
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        files = list(threads.map(to_bytes, [result(total=float(n)) for n in range(40)]))
+    assert [float(from_bytes(content)["total"]) for content in files] == list(range(40))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ without labels hold nothing.
 from __future__ import annotations
 
 import functools
+import itertools
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +23,7 @@ from xarray import conventions
 
 UNLABELLED = "This is a netCDF dimension but not a netCDF variable.{:10d}"
 TEXT = h5py.string_dtype("utf-8")
+_NUMBERS = itertools.count()
 
 
 def is_plain(data: xr.Dataset) -> bool:
@@ -35,9 +37,10 @@ def is_plain(data: xr.Dataset) -> bool:
 def written(data: xr.Dataset) -> bytes:
     """A plain dataset as the bytes of a netCDF-4 file."""
     variables, attributes = conventions.encode_dataset_coordinates(data.drop_encoding())
-    with h5py.File("result.nc", "w", driver="core", backing_store=False, track_order=True) as file:
-        for name, value in attributes.items():
-            _attribute(file, name, value)
+    name = f"{next(_NUMBERS)}.nc"  # two threads may not have files of one name, although none is on a disk
+    with h5py.File(name, "w", driver="core", backing_store=False, track_order=True) as file:
+        for key, value in attributes.items():
+            _attribute(file, key, value)
         file.attrs["_NCProperties"] = _properties()
         sizes = {dim: size for variable in variables.values() for dim, size in variable.sizes.items()}
         numbers = {dim: number for number, dim in enumerate(sizes)}

@@ -87,4 +87,20 @@ def test_threads_write_side_by_side():
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_xarray(data):
     assert not netcdf.is_plain(data)
-    xr.testing.assert_equal(from_bytes(to_bytes(data)), data)
+    read = from_bytes(to_bytes(data))
+    xr.testing.assert_equal(read, data)
+    assert all(read[name].dtype == data[name].dtype for name in data.variables)
+
+
+@pytest.mark.parametrize("data", CASES.values(), ids=CASES)
+def test_files_of_h5netcdf_are_read_as_xarray_reads_them(data):
+    content = bytes(data.to_netcdf(engine="h5netcdf"))
+    read, known = netcdf.read(content), xr.load_dataset(io.BytesIO(content), engine="h5netcdf")
+    xr.testing.assert_identical(read, known)
+    assert list(read.data_vars) == list(known.data_vars) and list(read.sizes) == list(known.sizes)
+
+
+def test_what_is_no_netcdf_file_is_an_error_as_before():
+    for content in (b"", b"no file", to_bytes(result())[:500]):
+        with pytest.raises((OSError, ValueError)):
+            from_bytes(content)

@@ -35,7 +35,10 @@ def to_bytes(data: xr.Dataset) -> bytes:
 
 
 def from_bytes(content: bytes) -> xr.Dataset:
-    """The dataset of a netCDF file."""
+    """The dataset of a netCDF file. One of another form than ours, or none, is left to xarray."""
+    with contextlib.suppress(OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError):
+        if (found := netcdf.read(content)) is not None:
+            return found
     with _alone(), xr.open_dataset(io.BytesIO(content), engine="h5netcdf") as data:
         return data.load()
 

@@ -1,9 +1,9 @@
-"""A dataset as a netCDF-4 file, written with h5py.
+"""A dataset as a netCDF-4 file, written and read with h5py.
 
 What is written is what xarray writes through h5netcdf: the same objects, types and attributes, which a test compares.
-h5netcdf looks every dimension up again and again, 67 ms for the average result; this takes 7. A run writes hundreds
-of results while programs are traced in the same interpreter. What h5netcdf is needed for (other types than numbers and
-text) is left to it.
+h5netcdf looks every dimension up again and again: it writes the average result in 67 ms and reads it in 59, this module
+in 7 and 6. A run writes hundreds of results while programs are traced in the same interpreter, and whoever opens a run
+waits for all of them. What h5netcdf is needed for (other types than numbers and text) is left to it.
 
 A netCDF dimension is an HDF5 dimension scale: a dataset that the axes of others are attached to. Those of dimensions
 without labels hold nothing.
@@ -12,9 +12,10 @@ without labels hold nothing.
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -23,6 +24,10 @@ from xarray import conventions
 
 UNLABELLED = "This is a netCDF dimension but not a netCDF variable.{:10d}"
 TEXT = h5py.string_dtype("utf-8")
+INTERNAL = (  # attributes that are not the user's
+    "CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_FillValue", "coordinates"
+)  # fmt: skip
+CODED = frozenset(("dtype", "scale_factor", "add_offset", "missing_value", "units", "calendar", "_Unsigned"))
 _NUMBERS = itertools.count()
 
 
@@ -94,3 +99,56 @@ def _variable(file: h5py.File, name: str, variable: xr.Variable) -> h5py.Dataset
 def _attribute(there: Any, name: Any, value: Any) -> None:
     """Numbers are lists of one, as netCDF has them."""
     there.attrs[str(name)] = value if isinstance(value, str) else np.atleast_1d(value)
+
+
+def read(content: bytes) -> xr.Dataset | None:
+    """The dataset of a plain file, with its values in memory; None if there is more to it."""
+    with h5py.File(io.BytesIO(content)) as file:
+        if "_NCProperties" not in file.attrs:
+            return None
+        found = {name: _Found(there, _attributes(there)) for name, there in file.items()}
+        if not all(one.is_plain() for one in found.values()):
+            return None
+        dims = {int(one.attrs["_Netcdf4Dimid"]): name for name, one in found.items() if "CLASS" in one.attrs}
+        attributes = {name: _value(value) for name, value in file.attrs.items() if name != "_NCProperties"}
+        beside = str(attributes.pop("coordinates", "")).split()
+        variables: dict[str, xr.Variable] = {}
+        for name, one in found.items():
+            if _value(one.attrs.get("NAME", "")).startswith(UNLABELLED[:20]):
+                continue
+            beside += str(one.attrs.get("coordinates", "")).split()
+            numbers = one.attrs.get("_Netcdf4Coordinates", ())
+            own = {key: _value(value) for key, value in one.attrs.items() if key not in INTERNAL}
+            variables[name] = xr.Variable([dims[int(number)] for number in numbers], one.values(), own)
+    labels = {name: variables.pop(name) for name in list(variables) if name in beside or name in variables[name].dims}
+    return xr.Dataset(variables, labels, attributes)
+
+
+class _Found(NamedTuple):
+    """An object of a file."""
+
+    there: h5py.Dataset
+    attrs: dict[str, Any]
+
+    def is_plain(self) -> bool:
+        """Whether its values are what is meant, and not codes of something else."""
+        missing = self.attrs.get("_FillValue", np.nan)
+        plain = self.there.dtype.kind in "fiu" or h5py.check_string_dtype(self.there.dtype) is not None
+        return plain and CODED.isdisjoint(self.attrs) and bool(np.isnan(missing).all())
+
+    def values(self) -> np.ndarray:
+        """Its numbers, or its text."""
+        text = h5py.check_string_dtype(self.there.dtype)
+        return self.there[()] if text is None else np.asarray(self.there.asstr()[()], str)
+
+
+def _attributes(there: h5py.Dataset) -> dict[str, Any]:
+    """Those that do not refer to other objects: such are slow to read, and what they say is said twice."""
+    return {name: there.attrs[name] for name in there.attrs if name not in ("DIMENSION_LIST", "REFERENCE_LIST")}
+
+
+def _value(value: Any) -> Any:
+    """An attribute: text, or a number where it is a list of one."""
+    if isinstance(value, bytes):
+        return value.decode()
+    return value[0] if isinstance(value, np.ndarray) and value.shape == (1,) else value

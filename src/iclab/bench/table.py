@@ -53,6 +53,7 @@ def measure(
         found = _measured(*timed, *extra)
         cases[name] = found | {"words": CASES[name].words, "flop": CASES[name].flop}
         cases[name] |= _peers(timed, machine["device"], CASES[name].on_gpu, say) if has_torch else NO_PEERS
+        say(f"  {_rates(cases[name])}")
     again = _measured("matrix")
     machine["flop_per_s"] = max(machine["flop_per_s"], again["flop_per_s"])
     for case in cases.values():
@@ -61,6 +62,13 @@ def measure(
             theirs = case[f"{peer_name}_rate"]
             case[f"{peer_name}_ratio"] = None if theirs is None else case["rate"] / theirs
     return {"machine": machine, "cases": cases}
+
+
+def _rates(case: dict[str, Any]) -> str:
+    """What was measured of a case, in a line: not all is lost if a later one is interrupted."""
+    peers = {"eager PyTorch": case["eager_rate"], "compiled ensemble": case["compiled_rate"]}
+    theirs = [f"{words} {rate:,.0f} ({case['rate'] / rate:.1f} times)" for words, rate in peers.items() if rate]
+    return ", ".join([f"{case['rate']:,.0f} model-steps/s", *theirs])
 
 
 NO_PEERS = {"eager_rate": None, "compiled_rate": None, "compiled_members": None}

@@ -23,7 +23,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 # The tests as two processes, for two cores. Those that read the run of all papers are in one, so that it is made once.
-SOME := $(addprefix tests/test_,conformance.py examples.py explorer.py gallery.py language_model.py opened.py page.py printing.py reproduce.py serving.py survival.py)
+SOME := $(addprefix tests/test_,$(addsuffix .py,compare conformance examples explorer gallery language_model opened page printing reproduce serving specification survival sweep))
 
 test-some: $(VENV)/installed-test
 	$(BIN)/pytest $(SOME)

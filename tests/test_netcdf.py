@@ -83,7 +83,7 @@ def test_threads_write_side_by_side():
 @pytest.mark.parametrize(
     "data",
     [xr.Dataset({"met": ("seed", [True, False])}), xr.Dataset({"none": ("seed", np.zeros(0))}),
-     xr.Dataset({"error": 0.5}, attrs={"several": [1, 2]})],
+     xr.Dataset({"error": 0.5}, attrs={"several": [1, 2]}), xr.Dataset({"time": ("seed", [1.0, 2.0], {"units": "s"})})],
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_xarray(data):
     assert not netcdf.is_plain(data)
@@ -98,6 +98,11 @@ def test_files_of_h5netcdf_are_read_as_xarray_reads_them(data):
     read, known = netcdf.read(content), xr.load_dataset(io.BytesIO(content), engine="h5netcdf")
     xr.testing.assert_identical(read, known)
     assert list(read.data_vars) == list(known.data_vars) and list(read.sizes) == list(known.sizes)
+
+
+def test_a_slash_in_a_name_is_refused_as_before():
+    with pytest.raises(ValueError, match="slashes"):
+        to_bytes(xr.Dataset({"error/first": 0.5}))
 
 
 def test_what_is_no_netcdf_file_is_an_error_as_before():

@@ -69,6 +69,11 @@ def test_a_peer_that_cannot_be_measured_is_left_out_and_the_others_are_kept(monk
     assert said == [f"  without compiled --members {n}: is missing" for n in table.ON_CPU]
 
 
+def test_the_rates_of_a_case_are_a_line():
+    case = {"rate": 1000.0, "eager_rate": 250.0, "compiled_rate": None}
+    assert table._rates(case) == "1,000 model-steps/s, eager PyTorch 250 (4.0 times)"
+
+
 def test_ours_counts_model_steps_of_all_members():
     found = measure.ours(CASES["linear"], 0.05, members=3)
     assert found["members"] == 3 and found["rate"] > 0 and found["peak_bytes"] > 0

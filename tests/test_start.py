@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -49,13 +50,25 @@ def test_it_starts_without_what_trainings_need(arguments, printed, tmp_path):
 
 
 def test_papers_of_packages_are_imported_once_for_the_list(tmp_path):
-    """The second time, `iclab list` reads what the first has kept; another source of a package is another file."""
+    """The second time, `iclab list` reads what the first has kept."""
     from iclab.contents import imported
 
     first, _ = start(tmp_path, "list")
     second, loaded = start(tmp_path, "list")
     assert second == first and not set(HEAVY) & set(loaded)
     assert all(paper["id"] in first for paper in imported())
+
+
+def test_another_source_of_a_package_is_another_list(monkeypatch, tmp_path):
+    from iclab import contents
+
+    source = tmp_path / "paper.py"
+    monkeypatch.setattr(contents, "_sources", lambda package: [source])
+    names = []
+    for text in ("one", "two", "one"):
+        source.write_text(text)
+        names.append(contents._digest(entry_points(group="iclab")))
+    assert names[0] == names[2] != names[1]
 
 
 def test_what_the_package_exports_is_there_when_asked_for():
